@@ -1,0 +1,82 @@
+"""What every command ends with, and the JSON document that it prints with --json (SPEC section 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from layers.evidence.finding import Finding
+from layers.evidence.guard import Checked
+from layers.evidence.measurement import Measurement
+from layers.evidence.verdict import Verdict
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One command's answer. `sections` are the layer's own names of the JSON contract (devices, points, …)."""
+
+    command: str
+    verdict: Verdict
+    guards: list[Checked] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    sections: dict[str, Any] = field(default_factory=dict)
+
+
+def to_document(result: Result) -> dict[str, Any]:
+    """The result as one JSON-ready dictionary. `guards` are those that fired, `guards_clear` the rest."""
+    verdict = result.verdict
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "command": result.command,
+        "verdict": {
+            "word": verdict.word,
+            "directional": verdict.directional,
+            "because": verdict.because,
+            "exit_code": int(verdict.exit_code),
+            "next_step": verdict.next_step,
+        },
+        "guards": [_guard(c) for c in result.guards if c.fired],
+        "guards_clear": [_guard(c) for c in result.guards if not c.fired],
+        "measurements": [_measurement(m) for m in result.measurements],
+        "findings": [_finding(f) for f in result.findings],
+        **result.sections,
+    }
+
+
+def _guard(checked: Checked) -> dict[str, Any]:
+    return {
+        "code": checked.code,
+        "name": checked.name,
+        "effect": str(checked.effect),
+        "message": checked.message,
+        "scope": checked.scope,
+    }
+
+
+def _measurement(m: Measurement) -> dict[str, Any]:
+    artifact = {"path": m.artifact.path, "sha256": m.artifact.sha256} if m.artifact else None
+    return {
+        "name": m.name,
+        "value": m.value,
+        "unit": m.unit,
+        "n": m.n,
+        "n_unit": m.n_unit,
+        "method": m.method,
+        "artifact": artifact,
+        "scope": m.scope,
+    }
+
+
+def _finding(f: Finding) -> dict[str, Any]:
+    return {
+        "statement": f.statement,
+        "strength": str(f.strength),
+        "rule": f.rule,
+        "recommendation": f.recommendation,
+        "negative": f.negative,
+        "disproof": f.disproof,
+        "measurements": [m.name for m in f.measurements],
+    }

@@ -1,0 +1,25 @@
+"""What a damaged file lost, said plainly enough to be counted.
+
+A parser that gets past damage returns one `Loss` a place. It never decides what the loss means for a result:
+a layer turns losses into guards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One place of a file that could not be read, or was read with a repair.
+
+    `offset` counts bytes of the decompressed text (-1: no one place). `lost_bytes` is what was given up there
+    and 0 for a repair that lost nothing. `may_hide_device_work` is true when the lost text may have held device
+    events, so that a busy ratio of the rest is a lower bound only.
+    """
+
+    what: str
+    offset: int
+    lost_bytes: int
+    lost_events: int
+    may_hide_device_work: bool
