@@ -1,0 +1,1 @@
+"""Layer 1: is the GPU busy, by which method, and where does the idle time lie?"""

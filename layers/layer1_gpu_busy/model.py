@@ -1,0 +1,307 @@
+"""What Layer 1 finds in one trace: plain records, times in integer nanoseconds on the trace's clock.
+
+`analyse.py` fills them by calling one file a concept (busy, replays, steps, idle, launches, kernels, phases,
+operators, batches, overlap, symptoms); `judge.py` reads them. Ratios are shares 0..1. A field of None was not
+measured, for the reason that its docstring gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A named stretch of trace time that a ratio is taken over."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRatio:
+    """Busy time inside one window: unions of intervals, clipped to it."""
+
+    window: Window
+    device_op_ns: int
+    kernel_ns: int
+
+    @property
+    def device_op_ratio(self) -> float | None:
+        return self.device_op_ns / self.window.length_ns if self.window.length_ns else None
+
+    @property
+    def kernel_ratio(self) -> float | None:
+        return self.kernel_ns / self.window.length_ns if self.window.length_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBusy:
+    """One stream of a device inside the device window."""
+
+    stream: int
+    events: int
+    busy_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBusy:
+    """How busy one device was. `device_window` (first to last device activity) is primary; `steps_window` is None
+    where the file has no ProfilerStep (or engine step) annotations, `recorded_window` where it records nothing else.
+    `sum_ns` is the plain sum of durations, shown only to say how far off it would be."""
+
+    device: int
+    device_name: str
+    events: int
+    kernels: int
+    device_window: WindowRatio
+    steps_window: WindowRatio | None
+    recorded_window: WindowRatio | None
+    sum_ns: int
+    longest_op_ns: int
+    longest_op_name: str
+    zero_timestamps: int
+    streams: tuple[StreamBusy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCheck:
+    """Graph launches against the device operations recorded under them.
+
+    `uncovered` launches have no device interval with their correlation id. `spans_ns` is the union, inside the
+    device window, of the time that uncovered replays could have filled: the upper bound of the busy ratio takes it
+    as busy, the lower bound as idle. `short_replays` launches recorded fewer than half of the operations that the
+    fullest replay of the same shape recorded. `graph_ops` counts operations that belong to graphs.
+    """
+
+    launches: int
+    uncovered: int
+    short_replays: int
+    graph_ops: int
+    low_ratio: float | None
+    high_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the workload: `kind` is decode, extend, mixed, step, ... as annotated; batch and tokens where named.
+
+    `start_ns`/`end_ns`: the step's time on the device (its operations), `host_start_ns`/`host_end_ns` its
+    annotation on the host (equal to the device times where steps were found by repetition).
+    """
+
+    name: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    host_start_ns: int
+    host_end_ns: int
+    operations: int
+    batch_size: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of one device in time order, and the `method` that found them (empty: none found, and why)."""
+
+    method: str
+    steps: tuple[Step, ...]
+    why_none: str = ""
+
+
+class Cause(StrEnum):
+    """Why the device idled, as far as the trace shows it."""
+
+    SYNC = "host waited in a sync call"
+    COPY = "host waited in a blocking copy"
+    LAUNCH_BOUND = "host was launching too slowly"
+    HOST_WORK = "host was busy with something else"
+    NOTHING_SUBMITTED = "nothing was submitted"
+    QUEUED = "work was queued, the device had not started it"
+    UNKNOWN = "the trace does not show it"
+
+
+class Place(StrEnum):
+    """Where in the step the device idled."""
+
+    WITHIN_STEP = "between kernels of one step"
+    STEP_START = "at step start"
+    AFTER_SAMPLING = "after sampling"
+    BETWEEN_STEPS = "between steps"
+    UNPLACED = "no steps found"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One idle stretch of the whole device (no stream busy), with the operations around it.
+
+    `host_op` is the innermost host span that covered the middle of the gap on the thread that made the next launch
+    (empty: none recorded); `host_call` the runtime call there, if any.
+    """
+
+    start_ns: int
+    end_ns: int
+    cause: Cause
+    place: Place
+    after_op: str
+    before_op: str
+    host_op: str
+    host_call: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdleAnatomy:
+    """All idle time of a device inside its window. `by_cause_ns` and `by_place_ns` each sum to `idle_ns`."""
+
+    idle_ns: int
+    gaps: int
+    median_gap_ns: float | None
+    by_cause_ns: dict[Cause, int]
+    by_place_ns: dict[Place, int]
+    largest: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWait:
+    """Gaps between neighbours on one stream, classified as HTA does: host wait (the launch call began after the
+    previous operation ended), kernel wait (gap under 30 µs), other. A stream gap is not a device gap."""
+
+    stream: int
+    gaps: int
+    host_wait_ns: int
+    kernel_wait_ns: int
+    other_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchStats:
+    """Host launches against device starts. Delays are start of operation minus start of the call that launched it.
+
+    `empty_queue_share` is the share of launches that found nothing queued or running on the device (None: no
+    correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
+    """
+
+    launches: int
+    correlated_ops: int
+    uncorrelated_ops: int
+    rate_per_s: float | None
+    delay_p50_ns: float | None
+    delay_p90_ns: float | None
+    call_p50_ns: float | None
+    call_p99_ns: float | None
+    queue_depth_p50: float | None
+    queue_depth_max: int | None
+    empty_queue_share: float | None
+    short_kernel_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """One kernel (or copy) name: `share` is its summed time over the device's busy time (may pass 1 in total where
+    streams overlap). `group` is communication, attention, gemm, memcpy, memset or other, by name."""
+
+    name: str
+    group: str
+    n: int
+    total_ns: int
+    share: float
+    median_ns: float
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow:
+    """Copies of one direction. `exposed_ns` is the part during which no kernel ran on the device."""
+
+    direction: str
+    n: int
+    total_ns: int
+    exposed_ns: int
+    nbytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Communication against computation on one device: unions, and the part of communication that nothing hides."""
+
+    communication_ns: int
+    computation_ns: int
+    both_ns: int
+    exposed_communication_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """One named range (record_function or NVTX): its host time and the device operations launched inside it."""
+
+    name: str
+    n: int
+    host_p50_ns: float
+    host_total_ns: int
+    device_busy_ns: int
+    device_ops: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRow:
+    """One operator's count per step; `grows_with_batch` when the count rises with the annotated batch size."""
+
+    name: str
+    per_step_median: float
+    per_step_max: int
+    grows_with_batch: bool
+    slope_per_item: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """Steps of one annotated batch size: device time of a step."""
+
+    kind: str
+    batch_size: int
+    steps: int
+    p50_ns: float
+    busy_p50_ns: float
+    operations_p50: float
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One entry of the catalogue that the trace was checked for. `present` None: the trace cannot show it, and
+    `numbers` says what it would take."""
+
+    code: str
+    title: str
+    present: bool | None
+    numbers: str
+    threshold: str
+    threshold_source: str
+    usual_cause: str
+    look_next: str
+    disproof: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAnalysis:
+    """Everything found for one device of one trace. Anatomy parts are None under --busy-only."""
+
+    busy: DeviceBusy
+    replays: ReplayCheck
+    steps: Steps | None = None
+    idle: IdleAnatomy | None = None
+    stream_waits: tuple[StreamWait, ...] = ()
+    launches: LaunchStats | None = None
+    kernels: tuple[KernelRow, ...] = ()
+    copies: tuple[CopyRow, ...] = ()
+    overlap: Overlap | None = None
+    phases: tuple[PhaseRow, ...] = ()
+    operators: tuple[OperatorRow, ...] = ()
+    batches: tuple[BatchRow, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()
