@@ -205,7 +205,7 @@ class LaunchStats:
 @dataclass(frozen=True, slots=True)
 class KernelRow:
     """One kernel (or copy) name: `share` is its summed time over the device's busy time (may pass 1 in total where
-    streams overlap). `group` is communication, attention, gemm, memcpy, memset or other, by name."""
+    streams overlap). `group` is one of `kernel_groups.KernelGroup`, by name."""
 
     name: str
     group: str
@@ -218,7 +218,8 @@ class KernelRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """Copies of one direction. `exposed_ns` is the part during which no kernel ran on the device."""
+    """Copies of one direction. `total_ns` is their union, `exposed_ns` the part of it during which no kernel ran on
+    the device, `nbytes` the sum over those that record it (None: none does)."""
 
     direction: str
     n: int
@@ -229,12 +230,14 @@ class CopyRow:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Communication against computation on one device: unions, and the part of communication that nothing hides."""
+    """Communication against computation on one device: unions, and the part of communication that nothing hides.
+    `communication_ops` counts the communication kernels."""
 
     communication_ns: int
     computation_ns: int
     both_ns: int
     exposed_communication_ns: int
+    communication_ops: int
 
 
 @dataclass(frozen=True, slots=True)

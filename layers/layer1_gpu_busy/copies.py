@@ -1,0 +1,66 @@
+"""Copies by direction: how long they ran, how much of it no kernel hid, and how many bytes moved.
+
+Times are lengths of unions, so copies that run at once on two streams count once, and what is exposed can never
+pass what ran. The direction is read from the operation's name, the only place that has it; a host side of unknown
+kind (ROCm writes `Host`) is left unnamed, since only CUPTI tells pinned from pageable memory.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from layers.evidence.intervals import subtract, total, union
+from layers.layer1_gpu_busy.model import CopyRow
+from parsers.chrome_model import KERNEL, MEMCPY, UNKNOWN_BYTES, Bools, ChromeTrace, DeviceOps
+
+UNKNOWN_DIRECTION = "unknown direction"
+
+_SHORT = re.compile(r"\b([HDAP])to([HDAP])\b")
+_LONG = re.compile(r"(Host|Device|Peer)To(Host|Device|Peer)")
+_HOST_MEMORY = re.compile(r"pageable|pinned", re.IGNORECASE)
+
+
+def direction_of(name: str) -> str:
+    """`DtoH pageable`, `HtoD pinned`, `DtoD`, … from the name of a copy; UNKNOWN_DIRECTION when it says nothing.
+
+    Known forms: `Memcpy DtoH (Device -> Pageable)` (CUPTI), `Memcpy HtoD (Host -> Device)` and
+    `CopyDeviceToHost` (ROCm).
+    """
+    short, long = _SHORT.search(name), _LONG.search(name)
+    if short:
+        direction = short.group(0)
+    elif long:
+        direction = f"{long.group(1)[0]}to{long.group(2)[0]}"
+    else:
+        return UNKNOWN_DIRECTION
+    memory = _HOST_MEMORY.search(name)
+    return f"{direction} {memory.group(0).lower()}" if memory else direction
+
+
+def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
+    """One row a direction for one device's copies, longest first; empty when it made none."""
+    is_copy = ops.kind == MEMCPY
+    name_ids = np.unique(ops.name_id[is_copy])
+    directions: dict[str, list[int]] = {}
+    for name_id in name_ids:
+        directions.setdefault(direction_of(trace.names[name_id]), []).append(int(name_id))
+    rows = [
+        _row(direction, ops, is_copy & np.isin(ops.name_id, ids)) for direction, ids in directions.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.direction)))
+
+
+def _row(direction: str, ops: DeviceOps, mine: Bools) -> CopyRow:
+    kernels = ops.kind == KERNEL
+    copying = union(ops.start_ns[mine], ops.end_ns[mine])
+    computing = union(ops.start_ns[kernels], ops.end_ns[kernels])
+    recorded = ops.nbytes[mine & (ops.nbytes != UNKNOWN_BYTES)]
+    return CopyRow(
+        direction=direction,
+        n=int(mine.sum()),
+        total_ns=total(copying),
+        exposed_ns=total(subtract(copying, computing)),
+        nbytes=int(recorded.sum()) if len(recorded) else None,
+    )

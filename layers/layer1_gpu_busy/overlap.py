@@ -1,0 +1,35 @@
+"""How much of the communication computation hides.
+
+Both sides are unions of kernel intervals on one device, told apart by name (kernel_groups.py). Copies hide
+nothing here: they compute nothing. A collective's duration holds the time that it waited for the last rank to
+arrive, so exposed communication is not bandwidth: a straggler on another rank looks the same (see ranks.py).
+"""
+
+from __future__ import annotations
+
+from layers.evidence.intervals import intersect, total, union
+from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
+from layers.layer1_gpu_busy.model import Overlap
+from parsers.chrome_model import KERNEL, Bools, ChromeTrace, DeviceOps
+
+
+def communication_overlap(trace: ChromeTrace, ops: DeviceOps) -> Overlap | None:
+    """Communication against computation of one device; None when it ran no communication kernel."""
+    return overlap_of(ops, in_groups(group_codes(trace, ops), [KernelGroup.COMMUNICATION]))
+
+
+def overlap_of(ops: DeviceOps, communicates: Bools) -> Overlap | None:
+    """The same for any choice of operations taken as communication; the other kernels are computation."""
+    if not communicates.any():
+        return None
+    computes = (ops.kind == KERNEL) & ~communicates
+    communication = union(ops.start_ns[communicates], ops.end_ns[communicates])
+    computation = union(ops.start_ns[computes], ops.end_ns[computes])
+    both_ns = total(intersect(communication, computation))
+    return Overlap(
+        communication_ns=total(communication),
+        computation_ns=total(computation),
+        both_ns=both_ns,
+        exposed_communication_ns=total(communication) - both_ns,
+        communication_ops=int(communicates.sum()),
+    )
