@@ -1,0 +1,20 @@
+"""The command line of a child process that runs one of perfkit's own functions.
+
+A child is started through `perfkit/bootstrap.py`, named by its path and never imported from here, so that it finds
+perfkit's packages whatever PYTHONPATH and the current folder hold.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+BOOTSTRAP = Path(__file__).resolve().parent.parent / "perfkit" / "bootstrap.py"
+
+
+def child_command(target: str, *arguments: str) -> list[str]:
+    """The command that calls `target` ("module:function") in a new process.
+
+    The function takes no parameters, finds `arguments` in sys.argv[1:], and what it returns is the exit code.
+    """
+    return [sys.executable, "-P", str(BOOTSTRAP), target, *arguments]

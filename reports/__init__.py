@@ -1,0 +1,1 @@
+"""From an investigation to something a person reads: tables, Markdown, HTML, figures."""
