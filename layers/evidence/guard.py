@@ -1,8 +1,8 @@
 """Guards: named checks on whether a measurement means what it seems to mean.
 
-A guard is one declarative entry with one pure function. The entry is all that `perfkit explain`, the catalogue
-in docs/ and the methodology document show; the function looks at the facts of its layer and says whether the
-trap is there. Layers list their guards; `layers.catalogue` gathers them.
+A guard is one declarative entry with one pure function. The entry is all that `perfkit explain`, the
+catalogue in docs/ and the methodology document show; the function looks at the facts of its layer and says
+whether the trap is there. Layers list their guards; `layers.catalogue` gathers them.
 """
 
 from __future__ import annotations
@@ -69,9 +69,13 @@ def apply_guards(guards: Iterable[Guard[Facts]], facts: Facts, scope: str = "") 
     for guard in guards:
         outcome = guard.check(facts)
         if outcome is not None:
-            effect = outcome.effect or guard.effect
+            effect = _weaker(guard.effect, outcome.effect or guard.effect)
             checked.append(Checked(guard.code, guard.name, effect, outcome.fired, outcome.message, scope))
     return checked
+
+
+def _weaker(a: Effect, b: Effect) -> Effect:
+    return max(a, b, key=list(Effect).index)
 
 
 def strongest_effect(checked: Iterable[Checked]) -> Effect | None:

@@ -1,7 +1,7 @@
 """One number with everything that makes it checkable.
 
-A measurement without n, unit or method does not exist here: the constructor wants all of them. Values that were
-not measured are absent (no `Measurement`), never 0 and never NaN.
+A measurement without n, unit or method does not exist here: the constructor wants all of them. Values that
+were not measured are absent (no `Measurement`), never 0 and never NaN.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Artifact:
 class Measurement:
     """One measured value: `n` counts what `n_unit` names (device operations, samples, requests, steps).
 
-    `raw` holds the values that were reduced to `value`, or is empty where the artifact holds them. `scope` says
-    whose value it is (device, rank, stream, point), empty when there is only one. `value` is finite.
+    `raw` holds the values that were reduced to `value`, or is empty where the artifact holds them. `scope`
+    says whose value it is (device, rank, stream, point), empty when there is only one. All values are finite.
     """
 
     name: str
@@ -41,6 +41,8 @@ class Measurement:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
-            raise InvalidMeasurement(f"{self.name}: {self.value} is no measurement; report it as not measured")
+            raise InvalidMeasurement(f"{self.name}: {self.value} is no measurement; call it not measured")
+        if not all(map(math.isfinite, self.raw)):
+            raise InvalidMeasurement(f"{self.name}: a raw value is not finite; leave it out")
         if self.n < 1:
             raise InvalidMeasurement(f"{self.name}: n = {self.n}; nothing was measured")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from layers.evidence.finding import Finding
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One command's answer. `sections` are the layer's own names of the JSON contract (devices, points, …)."""
+    """One command's answer. `sections` are a layer's names of the JSON contract (devices, points, …)."""
 
     command: str
     verdict: Verdict
@@ -26,7 +26,18 @@ class Result:
 
 
 def to_document(result: Result) -> dict[str, Any]:
-    """The result as one JSON-ready dictionary. `guards` are those that fired, `guards_clear` the rest."""
+    """The result as one JSON-ready dictionary. `guards` are those that fired, `guards_clear` the rest.
+
+    A report is rendered from this document alone, so it holds the raw values too. A section that bears one of
+    the shared names is a fault of the layer (ValueError).
+    """
+    shared = _shared_part(result)
+    if taken := shared.keys() & result.sections.keys():
+        raise ValueError(f"{result.command}: sections may not be called {sorted(taken)}")
+    return shared | result.sections
+
+
+def _shared_part(result: Result) -> dict[str, Any]:
     verdict = result.verdict
     return {
         "schema_version": SCHEMA_VERSION,
@@ -42,7 +53,6 @@ def to_document(result: Result) -> dict[str, Any]:
         "guards_clear": [_guard(c) for c in result.guards if not c.fired],
         "measurements": [_measurement(m) for m in result.measurements],
         "findings": [_finding(f) for f in result.findings],
-        **result.sections,
     }
 
 
@@ -57,16 +67,17 @@ def _guard(checked: Checked) -> dict[str, Any]:
 
 
 def _measurement(m: Measurement) -> dict[str, Any]:
-    artifact = {"path": m.artifact.path, "sha256": m.artifact.sha256} if m.artifact else None
+    """Numbers become plain Python ones: numpy's are neither JSON nor what SQLite takes for a number."""
     return {
         "name": m.name,
-        "value": m.value,
+        "value": float(m.value),
         "unit": m.unit,
-        "n": m.n,
+        "n": int(m.n),
         "n_unit": m.n_unit,
         "method": m.method,
-        "artifact": artifact,
+        "artifact": asdict(m.artifact) if m.artifact else None,
         "scope": m.scope,
+        "raw": [float(value) for value in m.raw],
     }
 
 
@@ -78,5 +89,5 @@ def _finding(f: Finding) -> dict[str, Any]:
         "recommendation": f.recommendation,
         "negative": f.negative,
         "disproof": f.disproof,
-        "measurements": [m.name for m in f.measurements],
+        "measurements": [{"name": m.name, "scope": m.scope} for m in f.measurements],
     }
