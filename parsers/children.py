@@ -1,7 +1,7 @@
 """The command line of a child process that runs one of perfkit's own functions.
 
-A child is started through `perfkit/bootstrap.py`, named by its path and never imported from here, so that it finds
-perfkit's packages whatever PYTHONPATH and the current folder hold.
+A child is started through `perfkit/bootstrap.py`, named by its path and never imported from here, so that
+it finds perfkit's packages whatever PYTHONPATH and the current folder hold.
 """
 
 from __future__ import annotations

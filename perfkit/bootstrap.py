@@ -1,16 +1,17 @@
 """Makes perfkit import its own packages, whatever else is called `layers` or `reports` on this machine.
 
-perfkit's five top-level names are generic, so PYTHONPATH or the current folder may hold a package of the same
-name. Importing this file puts a finder in front of all others; it resolves the five names in the one folder that
-holds perfkit itself and nowhere else, and forgets foreign ones that were imported before. What it cannot resolve
-there ends the program with one line and exit code 2.
+perfkit's five top-level names are generic, so PYTHONPATH or the current folder may hold a package of the
+same name. Importing this file puts a finder in front of all others; it resolves the five names in the one
+folder that holds perfkit itself and nowhere else, and forgets foreign ones that were imported before. What
+it cannot resolve there ends the program with one line and exit code 2.
 
 The file stands alone (standard library only, run by its path) since it also starts every child process:
 
     python -P …/perfkit/bootstrap.py module:function [argument …]
 
-imports the module and calls the function, which finds its arguments in sys.argv. `parsers.children` builds that
-command line. Processes that multiprocessing spawns are safe too: they import the main module, and so this file.
+imports the module and calls the function, which finds its arguments in sys.argv. `parsers.children` builds
+that command line. Processes that multiprocessing spawns are safe too: they import the main module, and so
+this file.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class OwnPackages:
 
 
 def install() -> None:
-    """Put the finder first, once, and forget foreign packages of these names. SystemExit(2) if one is missing."""
+    """Put the finder first, once, and forget foreign packages; SystemExit(2) if an own one is missing."""
     for name in OWN_PACKAGES:
         _own_spec(name)
         if name in sys.modules and not _is_own(sys.modules[name]):
@@ -60,7 +61,7 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run_child(arguments: Sequence[str]) -> object:
+def run_child(arguments: Sequence[str]) -> int | None:
     """Call `module:function` with the rest of the arguments as its sys.argv[1:]; returns what it returns."""
     target = arguments[0] if arguments else ""
     module, _, function = target.partition(":")
@@ -68,7 +69,8 @@ def run_child(arguments: Sequence[str]) -> object:
         _fail("the child program takes module:function and its arguments")
     sys.argv = list(arguments)
     try:
-        return getattr(import_module(module), function)()
+        code: int | None = getattr(import_module(module), function)()
+        return code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 

@@ -1,1 +1,1 @@
-"""The bundled engine: a program of its own that perfkit starts and measures. Imports none of the other packages."""
+"""The bundled engine: a program of its own that perfkit starts and measures. Imports no other package."""

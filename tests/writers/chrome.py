@@ -1,8 +1,8 @@
 """A small writer of chrome traces shaped like torch.profiler's (Kineto), for tests and for the demo.
 
 All times go in as integer nanoseconds and come out as the format's microseconds, exactly. Collect events
-with the methods of `TraceBuilder`, in any order, then `write` them in one of the layouts that real files have.
-Nothing is sorted or checked, and `event` and `raw` take whatever damage you want.
+with the methods of `TraceBuilder`, in any order, then `write` them in one of the layouts that real files
+have. Nothing is sorted or checked, and `event` and `raw` take whatever damage you want.
 
     trace = TraceBuilder()
     trace.annotation("ProfilerStep#1", 0, 90_000)

@@ -1,0 +1,146 @@
+"""The program: finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
+
+Only the command that is called gets imported; the others stand in the help with their line of the registry.
+A `PerfkitError` is for the user to act on: its message, its exit code. Anything else is a fault of perfkit:
+the traceback goes to a log file, whose name is printed, and the exit code is 70.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from layers.evidence.verdict import Exit
+from parsers.errors import PerfkitError
+from perfkit import __version__
+from perfkit.cli.messages import complain, report_fault
+from perfkit.cli.registry import BY_NAME, COMMANDS, Command
+
+PROGRAM = "perfkit"
+
+EXIT_PIPE_CLOSED = 141
+"""128 + SIGPIPE: what a shell reports of any program whose reader went away."""
+
+EXIT_CANNOT_WRITE = Exit.INVALID
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+ABOUT = """Where does the time of a GPU inference service go, and how do you know?
+
+Walks five layers in order of what a minute of work can rule out, refuses to call a measurement a result when
+it measured nothing, and writes a report that can be checked number by number."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `perfkit ARGUMENTS` and return the exit code; only SystemExit leaves here as an exception."""
+    _never_fail_on_encoding()
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except PerfkitError as error:
+        complain(str(error))
+        return error.exit_code
+    except typer.TyperException as error:
+        complain(f"{error.format_message()} (see: {_help_command(arguments)})")
+        return Exit.USAGE
+    except (KeyboardInterrupt, EOFError, typer.Abort):
+        complain("interrupted; what was recorded stays")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return EXIT_PIPE_CLOSED
+    except Exception as fault:
+        return _unexpected(fault)
+
+
+def build_group(name: str) -> typer.core.TyperGroup:
+    """The whole command line with the command `name` imported and the others as their help line alone."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=ABOUT)(_root)
+    for command in COMMANDS:
+        _add(app, command, called=command.name == name)
+    return typer.main.get_group(app)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    group = build_group(_command_name(arguments))
+    try:
+        with group.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
+            code = group.invoke(context)
+    except typer.Exit as left:
+        code = left.exit_code
+    return int(code or Exit.OK) if arguments else Exit.USAGE
+
+
+def _add(app: typer.Typer, command: Command, *, called: bool) -> None:
+    if not called:
+        app.command(command.name, help=command.help)(_not_imported)
+        return
+    loaded = command.load()
+    if isinstance(loaded, typer.Typer):
+        app.add_typer(loaded, name=command.name)
+    else:
+        app.command(command.name)(loaded)
+
+
+def _not_imported() -> None:
+    """Stands in the help for a command that was not called."""
+    raise AssertionError("a command that was called must have been imported")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def _command_name(arguments: Sequence[str]) -> str:
+    """The command that is called: the first argument that is no option (none before it takes a value)."""
+    return next((a for a in arguments if not a.startswith("-")), "")
+
+
+def _help_command(arguments: Sequence[str]) -> str:
+    name = _command_name(arguments)
+    return f"{PROGRAM} {name} --help" if name in BY_NAME else f"{PROGRAM} --help"
+
+
+def _unexpected(fault: Exception) -> int:
+    if isinstance(fault, OSError) and fault.errno in DISK_FULL:
+        complain(f"cannot write the output: {fault}")
+        _discard_stdout()
+        return EXIT_CANNOT_WRITE
+    report_fault(fault)
+    return Exit.INTERNAL
+
+
+def _never_fail_on_encoding() -> None:
+    """A terminal that cannot show a character gets its escape instead of a UnicodeEncodeError."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's own flush at exit cannot fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

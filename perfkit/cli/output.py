@@ -1,0 +1,97 @@
+"""What perfkit prints on stdout: plain lines, aligned tables, or one JSON document.
+
+Tables are rich's without borders, markup and highlighting: what a file says is data and is shown as it is,
+with control characters escaped. Output that is not a terminal is 80 columns wide whatever the environment
+says, so that logs and golden texts are the same everywhere. Progress goes to stderr and only to a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from layers.evidence.result import Result, to_document
+from perfkit.cli.messages import inert
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+WIDTH = 80
+"""Columns where nobody says otherwise (house rule: 80 are enough)."""
+
+MAX_WIDTH = 120
+"""Wider lines are hard to read, however wide the terminal."""
+
+
+def finish(result: Result, *, as_json: bool, show: Callable[[Result], None]) -> int:
+    """Print a command's result, as JSON or through `show`, and return its exit code."""
+    if as_json:
+        print_json(to_document(result))
+    else:
+        show(result)
+    return int(result.verdict.exit_code)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document on stdout. NaN and infinity raise ValueError: what was not measured is absent."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=not utf8))
+
+
+def line(text: str = "") -> None:
+    """One line on stdout as it is, control characters escaped; never wrapped."""
+    print(inert(text))
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print tables and other rich objects on stdout."""
+    out = console()
+    for renderable in renderables:
+        out.print(renderable)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Table:
+    """A table without borders, two blanks between columns; `right` lists the columns aligned to the right.
+
+    Cells are data: markup in them is text, control characters are escaped, long ones wrap in their column.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for number, header in enumerate(headers):
+        made.add_column(Text(header), justify="right" if number in right else "left")
+    for row in rows:
+        made.add_row(*(Text(inert(cell)) for cell in row))
+    return made
+
+
+def console() -> Console:
+    """A console on stdout that adds nothing to what it is given."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=width(), highlight=False, markup=False, emoji=False)
+
+
+def width() -> int:
+    """Columns to print in."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return min(shutil.get_terminal_size((WIDTH, 24)).columns, MAX_WIDTH)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr for `total` steps; yields the function to call after each step."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    terminal = Console(stderr=True, markup=False)
+    with Progress(console=terminal, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(inert(what), total=total)
+        yield lambda: bar.advance(task)

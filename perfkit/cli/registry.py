@@ -1,0 +1,37 @@
+"""The table of commands: what `perfkit --help` lists, and where each command lives.
+
+A command is one module `perfkit/cli/<module>.py` with one typer-annotated function of the same name (or a
+`typer.Typer` of that name, for a command with sub-commands). Nothing is imported from it before it is
+called, so a heavy command costs the others nothing. A new command is one line here and one file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command; `module` is needed only where the name is no Python identifier or a keyword."""
+
+    name: str
+    help: str
+    module: str = ""
+
+    def load(self) -> Any:
+        """Import the command's module and return its function (or Typer)."""
+        module = self.module or self.name
+        return getattr(import_module(f"perfkit.cli.{module}"), module)
+
+
+COMMANDS = (
+    Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
+    Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
+    Command("report", "Write the findings report of an investigation."),
+    Command("explain", "Explain a guard: what you see, what happened, what to do."),
+    Command("guards", "List every guard that perfkit checks."),
+)
+
+BY_NAME = {command.name: command for command in COMMANDS}
