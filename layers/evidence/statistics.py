@@ -56,7 +56,7 @@ def quantile_ranks(n: int, quantile: float) -> Ranks | None:
 
 
 def quantile_interval(values: Sequence[float], quantile: float) -> Estimate | None:
-    """The sample quantile (linear between neighbours) with its interval; None where n is too small for one."""
+    """The sample quantile (linear between neighbours) with its interval; None where n is too small."""
     import numpy as np
 
     ranks = quantile_ranks(len(values), quantile)
