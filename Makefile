@@ -1,0 +1,50 @@
+# Two commands are all that a fresh machine with Python 3.11 to 3.13 needs: `make demo` and `make test`.
+# Both work in a virtual environment of their own (.venv), made once and again when the dependencies change.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+
+PY := .venv/bin/python
+READY := .venv/ready
+DEMO := perfkit-demo
+
+.PHONY: help demo test lint docs bench
+
+help:
+	@echo "make demo   try perfkit: a small trace of a slow decode loop, and what Layer 1 says of it"
+	@echo "make test   lint, types and tests"
+	@echo "make lint   lint and types alone"
+	@echo "make docs   write the generated pages in docs/"
+	@echo "make bench  time perfkit on this machine"
+
+demo: $(READY)
+	@mkdir -p $(DEMO)
+	$(PY) -m tests.writers.decode_loop $(DEMO)/decode_loop.json.gz
+	.venv/bin/perfkit layer1 --trace $(DEMO)/decode_loop.json.gz --investigation $(DEMO)/investigation
+
+test: lint
+	$(PY) -m pytest
+
+lint: $(READY)
+	$(PY) -m ruff check
+	$(PY) -m mypy
+
+docs: $(READY)
+	$(PY) -m perfkit.cli.reference
+
+bench: $(READY)
+	@for script in benchmarks/bench_*.py; do echo "$$script"; $(PY) $$script; done
+
+$(READY): pyproject.toml constraints.txt | .venv
+	@echo "installing perfkit into .venv (the first time takes a minute or two)"
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.venv:
+	@test -n "$(PYTHON)" || { echo "perfkit needs Python 3.11 to 3.13; name one: make PYTHON=/path/to/python3.12"; exit 2; }
+	$(PYTHON) -m venv .venv
