@@ -16,6 +16,7 @@ from parsers.loss import Loss
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
+I16 = npt.NDArray[np.int16]
 I8 = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
 
@@ -32,8 +33,8 @@ class DeviceOps:
     """Work on a device, one row an operation: kernels (nodes of replayed graphs too), copies and sets.
 
     All arrays have shape (n,). `kind` is KERNEL, MEMCPY or MEMSET; `name_id` indexes `ChromeTrace.names`;
-    `stream`, `correlation` and `nbytes` are NO_STREAM, NO_CORRELATION and UNKNOWN_BYTES where the file has none;
-    `graph_id` is 0 outside graphs and in files that do not record it. `end_ns >= start_ns` holds.
+    `stream`, `correlation` and `nbytes` are NO_STREAM, NO_CORRELATION and UNKNOWN_BYTES where the file has
+    none; `graph_id` is 0 outside graphs and in files that do not record it. `end_ns >= start_ns` holds.
     """
 
     start_ns: I64
@@ -58,15 +59,15 @@ class DeviceOps:
 class HostSpans:
     """Spans on host threads, one row a complete event: runtime calls, operators, annotations, Python frames.
 
-    All arrays have shape (n,). `category_id` indexes `ChromeTrace.categories`, `name_id` `ChromeTrace.names`,
-    `track_id` `ChromeTrace.tracks`. `correlation` ties a runtime or driver call to the device operations that it
-    launched (many to one for graphs) and is NO_CORRELATION elsewhere. Python frames shorter than
-    PYTHON_FRAME_FLOOR_NS are not kept (they are counted in the inventory).
+    All arrays have shape (n,). `category_id` indexes `ChromeTrace.categories`, `name_id`
+    `ChromeTrace.names`, `track_id` `ChromeTrace.tracks`. `correlation` ties a runtime or driver call to the
+    device operations that it launched (many to one for graphs) and is NO_CORRELATION elsewhere. Python
+    frames shorter than PYTHON_FRAME_FLOOR_NS are not kept (they are counted in the inventory).
     """
 
     start_ns: I64
     end_ns: I64
-    category_id: I8
+    category_id: I16
     name_id: I32
     track_id: I32
     correlation: I64
@@ -105,7 +106,9 @@ class CategoryCount:
 
 @dataclass(frozen=True, slots=True)
 class GemmShape:
-    """Shapes of one matrix product operator: name, start on the host, its dims and dtypes as recorded (JSON text)."""
+    """Shapes of one matrix product operator: name, start on the host, its dims and dtypes as recorded (JSON
+    text).
+    """
 
     name_id: int
     start_ns: int
@@ -117,7 +120,9 @@ class GemmShape:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """What a collective kernel says of itself: start, collective name, elements in and out, dtype, group size."""
+    """What a collective kernel says of itself: start, collective name, elements in and out, dtype, group
+    size.
+    """
 
     start_ns: int
     device: int
@@ -132,9 +137,9 @@ class Collective:
 class TraceMeta:
     """What the file says of its own making. `rank` and `world_size` are -1 where it does not say.
 
-    `base_time_ns`: unix time of ts 0 (0: ts is itself since the epoch, or unknown). `device_names` maps a device
-    id to its product name; `versions` the recorded runtime versions as text. `producer` is one of the names of
-    `parsers.chrome_categories.PRODUCERS`.
+    `base_time_ns`: unix time of ts 0 (0: ts is itself since the epoch, or unknown). `device_names` maps a
+    device id to its product name; `versions` the recorded runtime versions as text. `producer` is one of
+    the names of `parsers.chrome_categories.PRODUCERS`.
     """
 
     rank: int
@@ -151,8 +156,10 @@ class ChromeTrace:
     """One chrome trace, read.
 
     `recorded_ns` is the recorded window (the profiler's own span where the file has one, else first to last
-    event of any kind), None for an empty file. `busy_only` says that host spans were not read at all: their
-    table is then empty because nobody looked, and `graph_launches` etc. come from a search for those alone.
+    event of any kind), None for an empty file. `zero_timestamps` counts, per device, operations written
+    with ts 0 and dur 0 (a recording fault: their time is unknown, so they are not in `device_ops`).
+    `busy_only` says that host spans were not read at all: their table is then empty because nobody looked,
+    and `graph_launches` etc. come from a search for those alone.
     """
 
     path: str
@@ -170,4 +177,5 @@ class ChromeTrace:
     gemms: list[GemmShape]
     collectives: list[Collective]
     recorded_ns: tuple[int, int] | None
+    zero_timestamps: dict[int, int]
     losses: list[Loss]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 class Loss:
     """One place of a file that could not be read, or was read with a repair.
 
-    `offset` counts bytes of the decompressed text (-1: no one place). `lost_bytes` is what was given up there
-    and 0 for a repair that lost nothing. `may_hide_device_work` is true when the lost text may have held device
+    `offset` counts bytes of the decompressed text (-1: no one place). `lost_bytes` is what was given up
+    there, 0 for a repair that lost nothing. `may_hide_device_work`: the lost text may have held device
     events, so that a busy ratio of the rest is a lower bound only.
     """
 

@@ -1,0 +1,103 @@
+"""A piece of a trace's text, decoded into columns.
+
+Two ways to read a piece. *Dense*: all of it is decoded as one JSON array, typed and strict. *Sparse* (busy
+ratios only): a search for the literals of device work finds the events that hold one, and only those are
+decoded; the rest is never looked at. A piece that is no valid JSON goes to `chrome_salvage`, event by
+event. Sparse reading trusts that the separators it cuts at lie between events: a piece that holds an array
+of objects, where they might not, is read densely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from parsers.byte_search import find_all
+from parsers.chrome_columns import Parts
+from parsers.chrome_event import EVENTS, EXACT_EVENTS, Event, ExactEvent, exact_nanoseconds, to_nanoseconds
+from parsers.chrome_layout import NESTED_LIST
+from parsers.chrome_rows import Convert, add_rows
+from parsers.chrome_salvage import salvage
+
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for a text that is not what it should be."""
+
+
+class NeedsSequential(Exception):
+    """This piece does not begin or end between two events: only reading the file in one go can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the pieces of a file are to be read. Sparse reading picks the events that hold one of the
+    `literals` between two `separator`s; `separator` of None means densely."""
+
+    busy_only: bool
+    separator: bytes | None = None
+    literals: tuple[bytes, ...] = ()
+
+
+class BlockDecoder:
+    """Decodes the pieces that it is given, in any order, into one `Parts`."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.parts = Parts()
+        self._reading = reading
+
+    def feed(self, text: bytes, offset: int) -> None:
+        """Decode a piece that holds whole events, without the brackets around them.
+
+        Raises NeedsSequential where it turns out not to hold whole events.
+        """
+        try:
+            self.feed_strictly(text, offset)
+        except NOT_JSON:
+            consumed, ended = self.feed_damaged(text, offset, final=False)
+            if ended or text[consumed:].strip(b" \t\r\n,"):
+                raise NeedsSequential from None
+
+    def feed_strictly(self, text: bytes, offset: int) -> None:
+        """Decode a piece that holds whole events. Raises one of NOT_JSON, and keeps nothing, where it does
+        not.
+        """
+        array = b"[" + self._pick(text) + b"]"
+        if not self._add(EVENTS.decode(array), to_nanoseconds, offset):
+            self._add(EXACT_EVENTS.decode(array), exact_nanoseconds, offset)
+
+    def feed_damaged(self, text: bytes, offset: int, final: bool) -> tuple[int, bool]:
+        """Read what can be read of a piece: (bytes used, whether the event array ended in it)."""
+        saved = salvage(text, offset, final)
+        if saved.events:
+            self._add(saved.events, exact_nanoseconds, offset)
+        self.parts.losses += saved.losses
+        return saved.consumed, saved.ended
+
+    def _pick(self, text: bytes) -> bytes:
+        separator = self._reading.separator
+        if separator is None or NESTED_LIST.search(text):
+            return text
+        return pick_events(text, separator, self._reading.literals)
+
+    def _add(self, events: Sequence[Event | ExactEvent], convert: Convert, offset: int) -> bool:
+        return add_rows(self.parts, events, convert, offset, self._reading.busy_only)
+
+
+def pick_events(text: bytes, separator: bytes, literals: tuple[bytes, ...]) -> bytes:
+    """The events of a piece that hold one of the literals, joined by commas.
+
+    An event begins at a separator's last byte (its brace) and ends with the first byte of the next separator.
+    """
+    picked: list[bytes] = []
+    lead = len(separator) - 1
+    end = 0
+    for at in find_all(text, literals):
+        if at < end:
+            continue
+        before = text.rfind(separator, max(end - 1, 0), at)
+        start = before + lead if before >= 0 else 0
+        after = text.find(separator, at)
+        end = after + 1 if after >= 0 else len(text)
+        picked.append(text[start:end])
+    return b",".join(picked)

@@ -1,0 +1,260 @@
+"""Decoded events, sorted out by what they are and appended to the columns of a `Parts`.
+
+Everything a row needs is pulled out of the event objects by list comprehensions over whole pieces; a Python
+loop body per event would cost more than decoding it. Values that cannot be are dropped and counted as
+faults, with one exception: a complete event without a duration is kept as an instant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role
+from parsers.chrome_columns import Chunk, Column, OpenRange, Parts
+from parsers.chrome_event import BAD_NS, MISSING_NS, NO_TEXT, Event, ExactEvent, exact_nanoseconds
+from parsers.chrome_model import (
+    I64,
+    NO_CORRELATION,
+    NO_STREAM,
+    PYTHON_FRAME_FLOOR_NS,
+    UNKNOWN_BYTES,
+    Bools,
+    Collective,
+    GemmShape,
+)
+
+Events = Sequence[Event | ExactEvent]
+Convert = Callable[[Sequence[Any]], I64 | None]
+
+UNNAMED_DEVICE = -1
+ALL_STREAMS = 0xFFFFFFFF
+GEMM_OPERATORS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
+BUSY_ONLY_ROLES = frozenset({Role.RUNTIME, Role.ANNOTATION, Role.PROFILER})
+
+
+def add_rows(parts: Parts, events: Events, convert: Convert, offset: int, busy_only: bool) -> bool:
+    """Append the events of one piece. False (and nothing appended) where `convert` cannot give exact
+    times.
+    """
+    complete = [e for e in events if e.ph == "X"]
+    start_ns = convert([e.ts for e in complete])
+    duration_ns = convert([e.dur for e in complete])
+    if start_ns is None or duration_ns is None:
+        return False
+    if len(complete) < len(events):
+        _add_others(parts, [e for e in events if e.ph != "X"], offset)
+    if complete:
+        _add_complete(parts, complete, start_ns, duration_ns, busy_only)
+    return True
+
+
+def _add_complete(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, busy_only: bool) -> None:
+    categories = parts.categories
+    category_id = np.array([categories[e.cat or ""] for e in events], np.int32)
+    role_of_id = [ROLE_OF.get(category, Role.UNKNOWN) for category in categories]
+    counts = np.bincount(category_id, minlength=len(role_of_id))
+    parts.counts.update({(c, "X"): int(n) for c, n in zip(categories, counts, strict=True) if n})
+    is_device = np.array([role is Role.DEVICE for role in role_of_id])[category_id]
+    usable = _usable(parts, start_ns, duration_ns, is_device)
+    duration_ns = np.where(duration_ns == MISSING_NS, 0, duration_ns)
+    if usable.any():
+        end_ns = start_ns[usable] + duration_ns[usable]
+        parts.span(int(start_ns[usable].min()), int(end_ns.max()))
+    _count_device_like(parts, events, category_id, role_of_id)
+    device_rows = np.flatnonzero(is_device & usable).tolist()
+    if device_rows:
+        _add_device(parts, [events[i] for i in device_rows], start_ns[device_rows], duration_ns[device_rows])
+    kept_roles = np.array([_keeps(role, busy_only) for role in role_of_id])
+    python = np.array([role is Role.PYTHON for role in role_of_id])[category_id]
+    host = usable & kept_roles[category_id] & (~python | (duration_ns >= PYTHON_FRAME_FLOOR_NS))
+    host_rows = np.flatnonzero(host).tolist()
+    if host_rows:
+        chosen = [events[i] for i in host_rows] if len(host_rows) < len(events) else events
+        _add_host(
+            parts, chosen, start_ns[host_rows], duration_ns[host_rows], category_id[host_rows], role_of_id
+        )
+
+
+def _keeps(role: Role, busy_only: bool) -> bool:
+    return role in BUSY_ONLY_ROLES if busy_only else role is not Role.DEVICE
+
+
+def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> Bools:
+    """Mask of the events whose times can be; the others are counted as faults."""
+    no_time = (start_ns == MISSING_NS) | (start_ns == BAD_NS) | (duration_ns == BAD_NS)
+    missing = ~no_time & (duration_ns == MISSING_NS)
+    negative = ~no_time & ~missing & (duration_ns < 0)
+    for what, rows in (
+        ("without a usable time: dropped", no_time),
+        ("with a negative duration: dropped", negative),
+        ("without a duration: kept as instants", missing),
+    ):
+        for whose, those in (("device operations", rows & is_device), ("host events", rows & ~is_device)):
+            count = int(np.count_nonzero(those))
+            if count:
+                parts.faults[f"{whose} {what}", whose == "device operations"] += count
+    usable: Bools = ~no_time & ~negative
+    return usable
+
+
+def _count_device_like(parts: Parts, events: Events, category_id: Column, role_of_id: list[Role]) -> None:
+    for index, role in enumerate(role_of_id):
+        if role is Role.UNKNOWN:
+            rows = np.flatnonzero(category_id == index).tolist()
+            category = events[rows[0]].cat or "" if len(rows) else ""
+            with_device = sum(1 for i in rows if (a := events[i].args) is not None and a.device is not None)
+            if with_device:
+                parts.device_like[category] += with_device
+
+
+def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64) -> None:
+    device = _devices(events)
+    faulty = (start_ns == 0) & (duration_ns == 0)
+    if faulty.any():
+        parts.zero_timestamps.update(Counter(device[faulty].tolist()))
+    args = [e.args for e in events]
+    stream = _integers([a.stream if a is not None else None for a in args], NO_STREAM)
+    chunk: Chunk = {
+        "start_ns": start_ns,
+        "end_ns": start_ns + duration_ns,
+        "kind": np.array([DEVICE_KINDS[e.cat or ""] for e in events], np.int8),
+        "name_id": _name_ids(parts, events),
+        "device": device,
+        "stream": np.where(stream == ALL_STREAMS, NO_STREAM, stream),
+        "correlation": _integers([a.correlation if a is not None else None for a in args], NO_CORRELATION),
+        "graph_id": _integers([a.graph_id if a is not None else None for a in args], 0),
+        "nbytes": _integers([a.nbytes if a is not None else None for a in args], UNKNOWN_BYTES),
+    }
+    parts.device.append({name: column[~faulty] for name, column in chunk.items()} if faulty.any() else chunk)
+    for row in [i for i, a in enumerate(args) if a is not None and a.collective is not NO_TEXT]:
+        parts.collectives.append(_collective(events[row], int(start_ns[row]), int(device[row])))
+
+
+def _devices(events: Events) -> Column:
+    """The device of each operation: `args.device`, else the pid that stands for it, else UNNAMED_DEVICE."""
+    ids = _integers(
+        [e.pid if (a := e.args) is None or a.device is None else a.device for e in events], UNNAMED_DEVICE
+    )
+    return np.where((ids >= -(1 << 31)) & (ids < 1 << 31), ids, UNNAMED_DEVICE).astype(np.int32)
+
+
+def _add_host(
+    parts: Parts, events: Events, start_ns: I64, duration_ns: I64, category_id: Column, role_of_id: list[Role]
+) -> None:
+    tracks = parts.tracks
+    is_runtime = np.array([role is Role.RUNTIME for role in role_of_id])[category_id]
+    correlation = np.full(len(events), NO_CORRELATION, np.int64)
+    runtime_rows = np.flatnonzero(is_runtime).tolist()
+    if runtime_rows:
+        ids = [(a.correlation if (a := events[i].args) is not None else None) for i in runtime_rows]
+        correlation[runtime_rows] = _integers(ids, NO_CORRELATION)
+    chunk: Chunk = {
+        "start_ns": start_ns,
+        "end_ns": start_ns + duration_ns,
+        "category_id": category_id.astype(np.int16),
+        "name_id": _name_ids(parts, events),
+        "track_id": np.array([tracks[(e.pid, e.tid)] for e in events], np.int32),
+        "correlation": correlation,
+    }
+    parts.host.append(chunk)
+    _keep_gemms(parts, events, chunk)
+
+
+def _keep_gemms(parts: Parts, events: Events, chunk: Chunk) -> None:
+    wanted = [parts.names[name] for name in GEMM_OPERATORS if name in parts.names]
+    for row in np.flatnonzero(np.isin(chunk["name_id"], wanted)).tolist():
+        args = events[row].args
+        if args is not None and args.dims is not NO_TEXT:
+            times = int(chunk["start_ns"][row]), int(chunk["end_ns"][row])
+            ids = int(chunk["name_id"][row]), int(chunk["track_id"][row])
+            parts.gemms.append(GemmShape(ids[0], *times, ids[1], _text(args.dims), _text(args.types)))
+
+
+def _collective(event: Event | ExactEvent, start_ns: int, device: int) -> Collective:
+    args = event.args
+    assert args is not None
+    return Collective(
+        start_ns,
+        device,
+        str(_json(args.collective)),
+        _integer(_json(args.in_elements), -1),
+        _integer(_json(args.out_elements), -1),
+        str(_json(args.dtype) or ""),
+        _integer(_json(args.group_size), -1),
+    )
+
+
+def _add_others(parts: Parts, events: Events, offset: int) -> None:
+    """Everything that is no complete event: counted, and read where it names something or opens a range."""
+    parts.counts.update((e.cat or "", e.ph or "") for e in events)
+    for index, event in enumerate(events):
+        if event.ph == "M":
+            _add_label(parts, event)
+        elif event.ph == "B" or event.ph == "E":
+            _add_open_range(parts, event, offset + index)
+        elif event.name == "Record Window End":
+            at_ns = int(exact_nanoseconds([event.ts])[0])
+            parts.window_end_ns = at_ns if at_ns > BAD_NS else parts.window_end_ns
+
+
+def _add_label(parts: Parts, event: Event | ExactEvent) -> None:
+    if event.args is None or not len(event.args.label):
+        return
+    if event.name == "process_name":
+        parts.labels[f"{event.pid}"] = str(_json(event.args.label))
+    elif event.name == "thread_name":
+        parts.labels[f"{event.pid}/{event.tid}"] = str(_json(event.args.label))
+
+
+def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None:
+    at_ns = int(exact_nanoseconds([event.ts])[0])
+    if at_ns <= BAD_NS:
+        parts.faults["begin or end events without a usable time: dropped", False] += 1
+        return
+    track_id = parts.tracks[(event.pid, event.tid)]
+    parts.ranges.append(
+        OpenRange(order, event.ph or "", at_ns, event.cat or "", str(event.name or ""), track_id)
+    )
+
+
+def _name_ids(parts: Parts, events: Events) -> Column:
+    names = parts.names
+    texts = [e.name for e in events]
+    if set(map(type, texts)) != {str}:
+        texts = ["" if t is None else str(t) for t in texts]
+    return np.array([names[t] for t in texts], np.int32)
+
+
+def _integers(values: list[Any], default: int) -> I64:
+    """Whatever a file writes for an id, as int64; `default` for what is missing or no number."""
+    try:
+        if set(map(type, values)) == {int}:
+            return np.array(values, np.int64)
+        return np.array([default if v is None else v for v in values], np.int64)
+    except (OverflowError, ValueError, TypeError):
+        return np.array([_integer(v, default) for v in values], np.int64)
+
+
+def _integer(value: Any, default: int) -> int:
+    """One id; unsigned 64-bit values keep their bits as signed ones."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return default
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return default
+    number -= (1 << 64) if (1 << 63) <= number < (1 << 64) else 0
+    return number if -(1 << 63) <= number < (1 << 63) else default
+
+
+def _json(raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw) if len(raw) else None
+
+
+def _text(raw: msgspec.Raw) -> str:
+    return bytes(raw).decode("utf-8", "replace")
