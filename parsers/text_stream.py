@@ -145,8 +145,8 @@ class _Gzip:
     def _refuse_bomb(self) -> None:
         if self._text_bytes > max(BOMB_FLOOR_BYTES, BOMB_RATIO * self._packed_bytes):
             raise UnreadableInput(
-                f"{self._file.path}: {self._packed_bytes:,} bytes inflate to over {self._text_bytes:,}: refused as "
-                f"a gzip bomb (limit {BOMB_RATIO}-fold). If it is a real trace, unpack it first"
+                f"{self._file.path}: {self._packed_bytes:,} bytes inflate to over {self._text_bytes:,}: "
+                f"refused as a gzip bomb (limit {BOMB_RATIO}-fold). If it is a real trace, unpack it first"
             )
 
     def finish(self) -> tuple[str, int]:
