@@ -25,6 +25,13 @@ HEAVY = ("numpy", "pandas", "matplotlib", "scipy", "msgspec", "sqlite_utils", "t
 Calls = Callable[[Any], None]
 
 
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Logs of faults go here and not into the home of whoever runs the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "perfkit"
+
+
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Puts a function (or Typer) in place as the only command, named `probe`."""
@@ -54,6 +61,14 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, **options)
 
 
+def modules_after(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has imported after one statement."""
+    code = f"import sys; from perfkit.cli import app; {statement}; print('modules:', *sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("modules: ")[2].split())
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c.name)
 def test_every_registered_command_exists_and_has_help(
     command: Command, capsys: pytest.CaptureFixture[str]
@@ -77,16 +92,12 @@ def test_help_survives_a_command_whose_module_is_missing(
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = f"import sys; from perfkit.cli.app import main; main(['--help']); print({{*{HEAVY}}} & {{*sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "set()", done.stderr
+    assert modules_after("app.main(['--help'])").isdisjoint(HEAVY)
 
 
 def test_a_command_imports_no_other_command() -> None:
-    code = "import sys; from perfkit.cli.app import build_group; build_group('explain'); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
-    loaded = {name.removeprefix("perfkit.cli.") for name in done.stdout.split()}
-    assert loaded & set(BY_NAME) == {"explain"}, done.stderr
+    loaded = {name.removeprefix("perfkit.cli.") for name in modules_after("app.build_group('explain')")}
+    assert loaded & set(BY_NAME) == {"explain"}
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,13 +186,12 @@ def test_an_interrupt_exits_130_without_a_traceback(
 
 
 def test_a_fault_of_perfkit_names_the_log_that_holds_the_traceback(
-    command: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    command: Calls, capsys: pytest.CaptureFixture[str], cache: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     command(raising(ZeroDivisionError("three\nlines\nlong")))
     assert app.main(["probe"]) == Exit.INTERNAL
     error = capsys.readouterr().err
-    (log,) = (tmp_path / "perfkit").iterdir()
+    (log,) = cache.iterdir()
     assert error.count("\n") == 1 and str(log) in error and "ZeroDivisionError" in error
     assert "Traceback" in log.read_text() and __version__ in log.read_text()
 
@@ -189,8 +199,7 @@ def test_a_fault_of_perfkit_names_the_log_that_holds_the_traceback(
 def test_a_fault_is_logged_in_the_temporary_folder_where_there_is_no_cache(
     command: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "a file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a file"))
+    (tmp_path / "cache").write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     command(raising(ZeroDivisionError()))
     assert app.main(["probe"]) == Exit.INTERNAL
@@ -201,9 +210,8 @@ def test_a_fault_is_logged_in_the_temporary_folder_where_there_is_no_cache(
 def test_a_fault_that_cannot_be_logged_is_shown(
     command: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "a file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a file"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a file"))
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "cache"))
     command(raising(ZeroDivisionError()))
     assert app.main(["probe"]) == Exit.INTERNAL
     assert "Traceback" in capsys.readouterr().err
