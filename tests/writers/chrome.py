@@ -97,9 +97,9 @@ class TraceBuilder:
         device: int = 0,
         stream: int | None = DEFAULT_STREAM,
         correlation: int | None = None,
-        **args: Any,
+        args: Event | None = None,
     ) -> None:
-        """A kernel; without `correlation` and `stream` the keys are left out (as Intel's files do)."""
+        """A kernel; `correlation` and `stream` of None are left out, `args` adds to the event's arguments."""
         self._device_op("kernel", name, start_ns, dur_ns, device, stream, correlation, args)
 
     def memcpy(
@@ -112,11 +112,11 @@ class TraceBuilder:
         device: int = 0,
         stream: int | None = DEFAULT_STREAM,
         correlation: int | None = None,
-        **args: Any,
+        args: Event | None = None,
     ) -> None:
         """A copy: `direction` is HtoD, DtoH or DtoD (or a whole name, taken as it is)."""
         name = MEMCPY_NAMES.get(direction, direction)
-        args = {"bytes": nbytes, **args}
+        args = {"bytes": nbytes, **(args or {})}
         self._device_op("gpu_memcpy", name, start_ns, dur_ns, device, stream, correlation, args)
 
     def memset(
@@ -128,10 +128,10 @@ class TraceBuilder:
         device: int = 0,
         stream: int | None = DEFAULT_STREAM,
         correlation: int | None = None,
-        **args: Any,
+        args: Event | None = None,
     ) -> None:
         """A memset."""
-        args = {"bytes": nbytes, **args}
+        args = {"bytes": nbytes, **(args or {})}
         self._device_op("gpu_memset", "Memset (Device)", start_ns, dur_ns, device, stream, correlation, args)
 
     def gpu_user_annotation(
@@ -206,12 +206,17 @@ class TraceBuilder:
         correlation = self.runtime_call(call, call_ns, call_dur_ns, tid=tid)
         for number, (name, start_ns, dur_ns) in enumerate(nodes, start=1):
             ids = {} if graph_id is None else {"graph id": graph_id, "graph node id": number}
-            self.kernel(name, start_ns, dur_ns, device=device, stream=stream, correlation=correlation, **ids)
+            self.kernel(
+                name, start_ns, dur_ns, device=device, stream=stream, correlation=correlation, args=ids
+            )
         return correlation
 
-    def cpu_op(self, name: str, start_ns: int, dur_ns: int, *, tid: int = MAIN_TID, **args: Any) -> None:
-        """An operator; further arguments stand in `args`, e.g. `**{"Input Dims": [[1, 8], [8, 8]]}`."""
-        self.complete("cpu_op", name, start_ns, dur_ns, tid=tid, args={"External id": 2, "Ev Idx": 0, **args})
+    def cpu_op(
+        self, name: str, start_ns: int, dur_ns: int, *, tid: int = MAIN_TID, args: Event | None = None
+    ) -> None:
+        """An operator; `args` adds to its arguments, e.g. `{"Input Dims": [[1, 8], [8, 8]]}`."""
+        args = {"External id": 2, "Ev Idx": 0, **(args or {})}
+        self.complete("cpu_op", name, start_ns, dur_ns, tid=tid, args=args)
 
     def annotation(self, name: str, start_ns: int, dur_ns: int, *, tid: int = MAIN_TID) -> None:
         """A `record_function` or ProfilerStep range."""
@@ -257,7 +262,7 @@ class TraceBuilder:
         *,
         pid: int | str = HOST_PID,
         tid: int | str = MAIN_TID,
-        args: Mapping[str, Any] | None = None,
+        args: Event | None = None,
     ) -> None:
         """Any complete event (`ph` X)."""
         category = self._categories.get(category, category)
@@ -296,12 +301,12 @@ class TraceBuilder:
         device: int,
         stream: int | None,
         correlation: int | None,
-        args: Mapping[str, Any],
+        args: Event | None,
     ) -> None:
         ids = {"device": device, "stream": stream, "correlation": correlation}
         known = {key: value for key, value in ids.items() if value is not None}
         tid = 0 if stream is None else stream
-        self.complete(category, name, start_ns, dur_ns, pid=device, tid=tid, args={**known, **args})
+        self.complete(category, name, start_ns, dur_ns, pid=device, tid=tid, args={**known, **(args or {})})
         if self._flows and correlation is not None and correlation not in self._arrived:
             self._arrived.add(correlation)  # the arrow of a graph ends at its first node only
             self._flow("f", correlation, start_ns, device, tid)

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from textwrap import indent
 from typing import Any
 
 NS_PER_US = 1_000
@@ -60,9 +59,9 @@ def file_text(
     if layout is Layout.COMPACT:
         array = '"traceEvents": [' + ", ".join(rendered) + "]"
         return "{" + ", ".join([*_members(header), array, *_members(footer)]) + "}"
-    array = '"traceEvents": [\n' + indent(",\n".join(rendered), "  ") + "\n]"
+    array = '"traceEvents": [\n' + _indent(",\n".join(rendered)) + "\n]"
     members = [*_members(header, 2), array, *_members(footer, 2)]
-    return "{\n" + indent(",\n".join(members), "  ") + "\n}\n"
+    return "{\n" + _indent(",\n".join(members)) + "\n}\n"
 
 
 _NUMBER = "\ue000"
@@ -117,6 +116,11 @@ def _native_member(key: str, value: Any) -> str:
     if key == "args" and value:
         return '"args": {\n    ' + ", ".join(_members(value)) + "\n  }"
     return f"{_dumps(key)}: {_dumps(value)}"
+
+
+def _indent(text: str) -> str:
+    """Two blanks before each line. Names may hold what Python also takes for a line end, JSON does not."""
+    return "\n".join("  " + line for line in text.split("\n"))
 
 
 def _members(top: Event, indentation: int | None = None) -> list[str]:

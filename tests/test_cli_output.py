@@ -1,0 +1,78 @@
+"""What commands print: data as it is, inert, in 80 columns where nobody says otherwise."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit, Verdict
+from perfkit.cli import output
+
+HOSTILE = "[bold]k\x1b[31m\u202eernel[/] :fire:"
+
+
+def test_a_table_has_two_blanks_between_columns_and_aligns_numbers_to_the_right(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.show(output.table(["ratio", "value"], [["busy", "7.92 %"], ["kernel time", "12.00 %"]], right={1}))
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "ratio          value",
+        "busy          7.92 %",
+        "kernel time  12.00 %",
+    ]
+
+
+def test_cells_and_lines_show_markup_and_control_characters_instead_of_obeying_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.show(output.table(["kernel"], [[HOSTILE]]))
+    output.line(HOSTILE)
+    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert shown == ["kernel", *["[bold]k\\x1b[31m\\u202eernel[/] :fire:"] * 2]
+
+
+@pytest.mark.parametrize("columns", ["40", "200"])
+def test_what_is_no_terminal_is_80_columns_wide_whatever_the_environment_says(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    output.show(output.table(["a", "b"], [["word " * 40, "x"]]))
+    lines = capsys.readouterr().out.splitlines()
+    assert 70 < max(map(len, lines)) <= 80
+
+
+def test_json_is_one_document_with_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"unit": "µs", "nested": [{"n": 1, "value": 0.5}]})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {"unit": "µs", "nested": [{"n": 1, "value": 0.5}]}
+    assert "µs" in text
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_json_never_holds_a_number_that_is_none(value: float, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        output.print_json({"value": value})
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_finish_prints_in_one_form_and_returns_the_verdicts_exit_code(
+    as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = Result("probe", Verdict("undecided", True, "one step", Exit.NO_CONCLUSION))
+    code = output.finish(result, as_json=as_json, show=lambda r: output.line(r.verdict.headline))
+    text = capsys.readouterr().out
+    assert code == Exit.NO_CONCLUSION
+    assert (json.loads(text)["verdict"]["word"] if as_json else text) == (
+        "undecided" if as_json else "UNDECIDED?\n"
+    )
+
+
+def test_progress_says_nothing_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.progress("reading", total=2) as step:
+        step()
+        step()
+    assert capsys.readouterr() == ("", "")
