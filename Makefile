@@ -40,11 +40,11 @@ docs: $(READY)
 bench: $(READY)
 	@for script in benchmarks/bench_*.py; do echo "$$script"; $(PY) $$script; done
 
-$(READY): pyproject.toml constraints.txt | .venv
+$(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing perfkit into .venv (the first time takes a minute or two)"
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-.venv:
+.venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "perfkit needs Python 3.11 to 3.13; name one: make PYTHON=/path/to/python3.12"; exit 2; }
 	$(PYTHON) -m venv .venv
