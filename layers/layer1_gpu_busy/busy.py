@@ -1,0 +1,95 @@
+"""How busy a device was: unions of intervals over named windows.
+
+The primary window runs from the first to the last device activity, since nothing else in a trace is known to be
+the time that the device was asked to work. The profiled steps and the whole recording stand beside it, because
+the window decides more than anything else: one H100 trace is 99.0 % busy by the first and 41.4 % by the second.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from layers.evidence.intervals import Intervals, clip, total, union
+from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
+from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
+from parsers.chrome_categories import Role
+from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps
+
+DEVICE_WINDOW = "device"
+STEPS_WINDOW = "steps"
+RECORDED_WINDOW = "recorded"
+PROFILER_STEP = re.compile(r"^ProfilerStep#?\d*")
+
+
+def devices_of(trace: ChromeTrace) -> list[int]:
+    """The devices that the trace has operations of, ascending."""
+    return [int(device) for device in np.unique(trace.device_ops.device)]
+
+
+def ops_of(trace: ChromeTrace, device: int) -> DeviceOps:
+    """The operations of one device, by start."""
+    return trace.device_ops.select(trace.device_ops.device == device)
+
+
+def busy_time(ops: DeviceOps) -> Intervals:
+    """When any operation ran on the device."""
+    return union(ops.start_ns, ops.end_ns)
+
+
+def kernel_time(ops: DeviceOps) -> Intervals:
+    """When any kernel ran on the device."""
+    kernels = ops.kind == KERNEL
+    return union(ops.start_ns[kernels], ops.end_ns[kernels])
+
+
+def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
+    """The ratios of one device (all `ops` are its own, at least one) over every window that the trace has."""
+    device = int(ops.device[0])
+    any_op, kernels = busy_time(ops), kernel_time(ops)
+    duration_ns = ops.end_ns - ops.start_ns
+    longest = int(np.argmax(duration_ns))
+    steps, recorded = steps_window(trace), trace.recorded_ns
+    return DeviceBusy(
+        device=device,
+        device_name=trace.meta.device_names.get(device, ""),
+        events=len(ops),
+        kernels=int(np.count_nonzero(ops.kind == KERNEL)),
+        device_window=_ratio(device_window(ops), any_op, kernels),
+        steps_window=_ratio(steps, any_op, kernels) if steps else None,
+        recorded_window=_ratio(Window(RECORDED_WINDOW, *recorded), any_op, kernels) if recorded else None,
+        sum_ns=int(duration_ns.sum()),
+        longest_op_ns=int(duration_ns[longest]),
+        longest_op_name=trace.names[ops.name_id[longest]],
+        zero_timestamps=trace.zero_timestamps.get(device, 0),
+        streams=_streams(ops),
+    )
+
+
+def device_window(ops: DeviceOps) -> Window:
+    """From the first to the last activity of the device."""
+    return Window(DEVICE_WINDOW, int(ops.start_ns.min()), int(ops.end_ns.max()))
+
+
+def steps_window(trace: ChromeTrace) -> Window | None:
+    """From the first to the last ProfilerStep as the host saw them; None where the trace has none."""
+    annotations = spans_of(trace, Role.ANNOTATION)
+    steps = annotations.select(names_matching(trace, annotations, PROFILER_STEP))
+    if not len(steps):
+        return None
+    return Window(STEPS_WINDOW, int(steps.start_ns.min()), int(steps.end_ns.max()))
+
+
+def _ratio(window: Window, any_op: Intervals, kernels: Intervals) -> WindowRatio:
+    low, high = window.start_ns, window.end_ns
+    return WindowRatio(window, total(clip(any_op, low, high)), total(clip(kernels, low, high)))
+
+
+def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
+    rows = []
+    for stream in np.unique(ops.stream):
+        mine = ops.stream == stream
+        busy_ns = total(union(ops.start_ns[mine], ops.end_ns[mine]))
+        rows.append(StreamBusy(int(stream), int(np.count_nonzero(mine)), busy_ns))
+    return tuple(sorted(rows, key=lambda row: -row.busy_ns))
