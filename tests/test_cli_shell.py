@@ -176,7 +176,7 @@ def test_an_error_of_the_user_is_its_message_and_its_exit_code(
     assert capsys.readouterr().err == f"perfkit: {error}\n"
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), typer.Abort(), EOFError()], ids=repr)
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), typer.Abort()], ids=repr)
 def test_an_interrupt_exits_130_without_a_traceback(
     interrupt: BaseException, command: Calls, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +205,11 @@ def test_a_fault_is_logged_in_the_temporary_folder_where_there_is_no_cache(
     assert app.main(["probe"]) == Exit.INTERNAL
     (log,) = tmp_path.glob("perfkit-fault-*")
     assert str(log) in capsys.readouterr().err
+
+
+def test_the_end_of_a_file_in_a_command_is_a_fault_and_no_interrupt(command: Calls) -> None:
+    command(raising(EOFError("compressed file ended early")))
+    assert app.main(["probe"]) == Exit.INTERNAL
 
 
 def test_a_fault_that_cannot_be_logged_is_shown(

@@ -11,7 +11,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -40,17 +40,26 @@ it measured nothing, and writes a report that can be checked number by number.""
 def main(arguments: Sequence[str]) -> int:
     """Run `perfkit ARGUMENTS` and return the exit code; only SystemExit leaves here as an exception."""
     _never_fail_on_encoding()
+    code = _guarded(lambda: _run(arguments), arguments)
+    return _guarded(_flush, arguments) or code
+
+
+def _flush() -> int:
+    sys.stdout.flush()
+    return Exit.OK
+
+
+def _guarded(step: Callable[[], int], arguments: Sequence[str]) -> int:
+    """The exit code of one step of the program, whatever happens in it."""
     try:
-        code = _run(arguments)
-        sys.stdout.flush()
-        return code
+        return step()
     except PerfkitError as error:
         complain(str(error))
         return error.exit_code
     except typer.TyperException as error:
         complain(f"{error.format_message()} (see: {_help_command(arguments)})")
         return Exit.USAGE
-    except (KeyboardInterrupt, EOFError, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         complain("interrupted; what was recorded stays")
         return Exit.INTERRUPTED
     except BrokenPipeError:

@@ -49,10 +49,13 @@ def line(text: str = "") -> None:
 
 
 def show(*renderables: RenderableType) -> None:
-    """Print tables and other rich objects on stdout."""
+    """Print tables and other rich objects on stdout, without blanks at the end of lines."""
     out = console()
-    for renderable in renderables:
-        out.print(renderable)
+    with out.capture() as captured:
+        for renderable in renderables:
+            out.print(renderable)
+    for text in captured.get().removesuffix("\n").split("\n"):
+        print(text.rstrip())
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Table:
