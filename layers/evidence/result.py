@@ -25,6 +25,12 @@ class Result:
     sections: dict[str, Any] = field(default_factory=dict)
 
 
+def all_measurements(result: Result) -> list[Measurement]:
+    """Every measurement once: those of the result, then those that only a finding names."""
+    of_findings = (m for finding in result.findings for m in finding.measurements)
+    return list(dict.fromkeys([*result.measurements, *of_findings]))
+
+
 def to_document(result: Result) -> dict[str, Any]:
     """The result as one JSON-ready dictionary. `guards` are those that fired, `guards_clear` the rest.
 
@@ -51,7 +57,7 @@ def _shared_part(result: Result) -> dict[str, Any]:
         },
         "guards": [_guard(c) for c in result.guards if c.fired],
         "guards_clear": [_guard(c) for c in result.guards if not c.fired],
-        "measurements": [_measurement(m) for m in result.measurements],
+        "measurements": [_measurement(m) for m in all_measurements(result)],
         "findings": [_finding(f) for f in result.findings],
     }
 

@@ -1,0 +1,230 @@
+"""Between the records of a result and the rows of investigation.db, both ways.
+
+What is read back are the records that were written: a `Measurement`, a `Checked` guard, a `Finding`, each
+with the run it belongs to. Text that is no valid Unicode (file names of other encodings) is stored as its
+escape.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlite_utils import Database
+
+from layers.evidence.finding import Finding, Strength
+from layers.evidence.guard import Checked, Effect
+from layers.evidence.measurement import Artifact, Measurement
+from layers.evidence.result import Result, all_measurements, to_document
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How a command was called: its exact arguments, where, and from when to when (with time zone)."""
+
+    arguments: tuple[str, ...]
+    working_folder: str
+    host: str
+    started: datetime
+    ended: datetime
+
+    @property
+    def command_line(self) -> str:
+        """The arguments as a shell takes them."""
+        return shlex.join(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One recorded command and the whole document that it answered with."""
+
+    id: int
+    call: Call
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMeasurement:
+    """A measurement as it was recorded. A relative artifact path starts at the investigation folder."""
+
+    id: int
+    run_id: int
+    measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGuard:
+    """A guard that was checked, whether it fired or not."""
+
+    run_id: int
+    checked: Checked
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFinding:
+    """A finding with the measurements that it rests on."""
+
+    run_id: int
+    finding: Finding
+
+
+class ResultWriter:
+    """Writes one result as rows; the caller holds the transaction. `place` says how a path is stored."""
+
+    def __init__(self, tables: Database, place: Callable[[str], str]) -> None:
+        self._tables = tables
+        self._place = place
+
+    def write(self, result: Result, call: Call, artifacts: Iterable[Artifact]) -> int:
+        """Write everything that a result holds and return the id of the new run."""
+        run_id = self._insert("runs", _run_row(result, call))
+        document = json.dumps(to_document(result), allow_nan=False)
+        self._insert("documents", {"run_id": run_id, "document": document})
+        measurements = self._write_measurements(run_id, all_measurements(result))
+        for finding in result.findings:
+            self._write_finding(run_id, finding, measurements)
+        for checked in result.guards:
+            self._insert("guards", {"run_id": run_id} | _guard_row(checked))
+        of_measurements = (m.artifact for m in measurements if m.artifact)
+        for artifact in dict.fromkeys([*artifacts, *of_measurements]):
+            self._insert("run_artifacts", {"run_id": run_id, "artifact_id": self._artifact_id(artifact)})
+        return run_id
+
+    def _write_measurements(self, run_id: int, measurements: Iterable[Measurement]) -> dict[Measurement, int]:
+        ids = {}
+        for m in measurements:
+            artifact = {"artifact_id": self._artifact_id(m.artifact) if m.artifact else None}
+            ids[m] = self._insert("measurements", {"run_id": run_id} | _measurement_row(m) | artifact)
+        return ids
+
+    def _write_finding(self, run_id: int, finding: Finding, measurements: Mapping[Measurement, int]) -> None:
+        finding_id = self._insert("findings", {"run_id": run_id} | _finding_row(finding))
+        for m in dict.fromkeys(finding.measurements):
+            link = {"finding_id": finding_id, "measurement_id": measurements[m]}
+            self._insert("finding_measurements", link)
+
+    def _artifact_id(self, artifact: Artifact) -> int:
+        """The row of this artifact, made where there is none yet."""
+        row = asdict(artifact) | {"path": self._place(artifact.path)}
+        where = "path = :path AND sha256 = :sha256 AND size_bytes = :size_bytes"
+        known = list(self._tables.query(f"SELECT id FROM artifacts WHERE {where}", _storable(row)))
+        return int(known[0]["id"]) if known else self._insert("artifacts", row)
+
+    def _insert(self, table: str, row: Row) -> int:
+        inserted = self._tables.table(table).insert(_storable(row))
+        assert inserted.last_rowid is not None
+        return inserted.last_rowid
+
+
+def read_run(row: Row) -> Run:
+    """A row of runs joined with documents."""
+    call = Call(
+        arguments=tuple(json.loads(row["arguments"])),
+        working_folder=row["working_folder"],
+        host=row["host"],
+        started=datetime.fromisoformat(row["started_at"]),
+        ended=datetime.fromisoformat(row["ended_at"]),
+    )
+    return Run(row["id"], call, json.loads(row["document"]))
+
+
+def read_measurement(row: Row) -> StoredMeasurement:
+    """A row of measurement_details."""
+    artifact = None
+    if row["artifact_path"] is not None:
+        artifact = Artifact(row["artifact_path"], row["artifact_sha256"], row["artifact_size_bytes"])
+    measurement = Measurement(
+        **{name: row[name] for name in ("name", "value", "unit", "n", "n_unit", "method", "scope")},
+        artifact=artifact,
+        raw=tuple(json.loads(row["raw_values"])),
+    )
+    return StoredMeasurement(row["id"], row["run_id"], measurement)
+
+
+def read_guard(row: Row) -> StoredGuard:
+    """A row of guards."""
+    names = ("code", "name", "message", "scope")
+    effect, fired = Effect(row["effect"]), bool(row["fired"])
+    return StoredGuard(row["run_id"], Checked(**{n: row[n] for n in names}, effect=effect, fired=fired))
+
+
+def read_finding(row: Row, measurements: Sequence[Measurement]) -> StoredFinding:
+    """A row of findings, with the measurements that finding_measurements ties to it."""
+    finding = Finding(
+        **{name: row[name] for name in ("statement", "rule", "recommendation", "disproof")},
+        strength=Strength(row["strength"]),
+        negative=bool(row["negative"]),
+        measurements=tuple(measurements),
+    )
+    return StoredFinding(row["run_id"], finding)
+
+
+def _run_row(result: Result, call: Call) -> Row:
+    verdict = result.verdict
+    return {
+        "command": result.command,
+        "verdict": verdict.word,
+        "directional": verdict.directional,
+        "because": verdict.because,
+        "next_step": verdict.next_step,
+        "exit_code": int(verdict.exit_code),
+        "command_line": call.command_line,
+        "arguments": json.dumps(call.arguments),
+        "working_folder": call.working_folder,
+        "host": call.host,
+        "started_at": _utc(call.started),
+        "ended_at": _utc(call.ended),
+    }
+
+
+def _measurement_row(m: Measurement) -> dict[str, Any]:
+    return {
+        "name": m.name,
+        "scope": m.scope,
+        "value": float(m.value),
+        "unit": m.unit,
+        "n": int(m.n),
+        "n_unit": m.n_unit,
+        "method": m.method,
+        "raw_values": json.dumps([float(value) for value in m.raw]),
+    }
+
+
+def _guard_row(checked: Checked) -> dict[str, Any]:
+    return {
+        "code": checked.code,
+        "name": checked.name,
+        "effect": str(checked.effect),
+        "fired": checked.fired,
+        "message": checked.message,
+        "scope": checked.scope,
+    }
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    return {
+        "statement": finding.statement,
+        "strength": str(finding.strength),
+        "rule": finding.rule,
+        "recommendation": finding.recommendation,
+        "negative": finding.negative,
+        "disproof": finding.disproof,
+    }
+
+
+def _utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _storable(row: Row) -> dict[str, Any]:
+    return {name: _text(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
