@@ -189,9 +189,7 @@ def _check_dtypes(q: Question) -> None:
         if dtype is not None and dtype not in BYTES_PER_ELEMENT:
             raise UsageError(f"{option(name)} {dtype}: give one of {', '.join(BYTES_PER_ELEMENT)}")
     if q.kv_heads and not q.kv_dtype and q.dtype in QUANTISED:
-        raise UsageError(
-            f"{q.dtype} weights do not make a {q.dtype} KV cache: name its dtype with --kv-dtype"
-        )
+        raise UsageError(f"{q.dtype} weights leave the dtype of the KV cache open: name it with --kv-dtype")
 
 
 def _check_shape(q: Question) -> None:
