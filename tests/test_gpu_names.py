@@ -49,6 +49,7 @@ def test_a_product_name_means_its_card(product: str, card: str) -> None:
         ("NVIDIA A100-SXM4", "A100-40GB, A100-80GB-SXM"),
         ("A100 80GB", "A100-80GB-SXM, A100-80GB-PCIe"),
         ("Tesla V100", "V100-SXM2"),
+        ("H200 141GB", "H200-SXM, H200-NVL"),
     ],
 )
 def test_a_name_without_its_variant_lists_what_to_name(product: str, cards: str) -> None:

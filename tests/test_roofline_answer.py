@@ -161,6 +161,12 @@ def test_a_model_that_may_stay_in_cache_gets_a_hint_and_no_conclusion() -> None:
     ).may_stay_in_cache  # bound by arithmetic, which no cache shortens
 
 
+def test_two_cards_halve_every_part_of_the_bound() -> None:
+    one, two = bounds(FULL).decode, bounds(replace(FULL, tp=2)).decode
+    assert two.memory_s == pytest.approx(one.memory_s / 2)
+    assert two.compute_s == pytest.approx((one.compute_s or 0.0) / 2)
+
+
 def test_launches_that_outlast_the_device_are_said_to_bind() -> None:
     slow = replace(FULL, kernels_per_step=1300, launch_us=4.0)
     assert "without CUDA graphs the host needs 5.20 ms" in judge(bounds(slow)).verdict.because

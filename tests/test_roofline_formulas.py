@@ -187,6 +187,13 @@ def test_a_mixture_reads_its_dense_part_and_the_experts_that_were_reached() -> N
     assert params_active(model) == pytest.approx(3.75e9)
 
 
+def test_a_prompt_through_a_mixture_reads_at_least_the_experts_of_one_token() -> None:
+    model = Model(params=30e9, bytes_per_param=1, moe=Moe(experts=128, top_k=8, dense_params=2e9))
+    work = prefill_work(model, tokens=64)
+    assert work.weight_bytes == pytest.approx(3.75e9)
+    assert work.matmul_flops == pytest.approx(2 * 64 * 3.75e9)
+
+
 def test_a_depth_decoder_is_read_at_every_micro_step_unless_it_fits_in_cache() -> None:
     big = replace(SMALL, depth=Depth(params=1e8, micro_steps=12))  # 200 MB of weights against 63 MB of cache
     work = decode_work(big, H100, context=1, batch=4)
