@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from layers.evidence.finding import Finding, Strength
-from layers.evidence.guard import Checked, Effect
+from layers.evidence.guard import Checked, Effect, Guard, Outcome
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
@@ -52,3 +52,19 @@ def start_process(code: str, *arguments: str) -> subprocess.Popen[str]:
 def tables_file(folder: Path) -> Path:
     """The database of an investigation folder."""
     return folder / "investigation.db"
+
+
+def made_up_guard(code: str, name: str, layer: str = "layer1", effect: Effect = Effect.NOTE) -> Guard[int]:
+    """A guard that fires above 0; its texts hold what Markdown and a terminal might obey."""
+    return Guard(
+        code=code,
+        name=name,
+        layer=layer,
+        effect=effect,
+        sees="A ratio of <b>0 %</b> with *many* launches | and an explanation that is long enough to wrap.",
+        cause="The profiler forgot [something].",
+        detection="More than 0 of them.",
+        remedy="Record again with PROFILER_FLAG=1.",
+        source="A made-up issue #1.",
+        check=lambda facts: Outcome(facts > 0, f"{facts} of them"),
+    )

@@ -40,9 +40,9 @@ BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 ADVICE = {
     sqlite3.SQLITE_BUSY: "another process holds it: end that program (`fuser` names it) and run again",
     sqlite3.SQLITE_LOCKED: "another process holds it: end that program (`fuser` names it) and run again",
-    sqlite3.SQLITE_READONLY: f"it cannot be written: change its permissions, or {ANOTHER_FOLDER}",
-    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened: check the folder's permissions, or {ANOTHER_FOLDER}",
-    sqlite3.SQLITE_PERM: f"it cannot be opened: check its permissions, or {ANOTHER_FOLDER}",
+    sqlite3.SQLITE_READONLY: f"it or its folder cannot be written: check permissions, or {ANOTHER_FOLDER}",
+    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened: check permissions, or {ANOTHER_FOLDER}",
+    sqlite3.SQLITE_PERM: f"it cannot be opened: check permissions, or {ANOTHER_FOLDER}",
     sqlite3.SQLITE_FULL: "no space left: free some and run again; what was recorded before is kept",
     sqlite3.SQLITE_IOERR: "the disk failed: check it and its quota; what was recorded before is kept",
     sqlite3.SQLITE_NOTADB: f"it is no SQLite database: move it away, or {ANOTHER_FOLDER}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ WIDTH = 80
 
 MAX_WIDTH = 120
 """Wider lines are hard to read, however wide the terminal."""
+
+LABEL_WIDTH = 11
+"""Where the text of a paragraph begins."""
 
 
 def finish(result: Result, *, as_json: bool, show: Callable[[Result], None]) -> int:
@@ -46,6 +50,14 @@ def print_json(document: Mapping[str, Any]) -> None:
 def line(text: str = "") -> None:
     """One line on stdout as it is, control characters escaped; never wrapped."""
     print(inert(text))
+
+
+def paragraph(label: str, text: str) -> None:
+    """A label and its text, wrapped beside it; the texts of short labels stand in one column."""
+    indent = max(LABEL_WIDTH, len(label) + 2)
+    rows = textwrap.wrap(text, width() - indent, break_on_hyphens=False, break_long_words=False)
+    for number, row in enumerate(rows):
+        line(f"{label if number == 0 else '':<{indent}}{row}")
 
 
 def show(*renderables: RenderableType) -> None:

@@ -1,0 +1,67 @@
+"""Every guard of every layer in one list, for `perfkit explain`, docs/guards.md and the methodology document.
+
+A layer joins with one import and one word in CATALOGUE.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from layers.evidence.guard import Guard
+
+AnyGuard = Guard[Any]
+
+CODE = re.compile(r"PK\d{3}")
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+NEAR = 3
+"""How many near matches are worth showing."""
+
+
+def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
+    """All guards in the order of the layers; a malformed or repeated code or name is a ValueError."""
+    guards = tuple(guard for layer in layers for guard in layer)
+    seen: set[str] = set()
+    for guard in guards:
+        if not CODE.fullmatch(guard.code) or not NAME.fullmatch(guard.name):
+            raise ValueError(f"{guard.code} {guard.name}: codes look like PK101, names like few-samples")
+        if taken := seen & {guard.code, guard.name}:
+            raise ValueError(f"{guard.code} {guard.name}: {taken.pop()} is another guard's")
+        seen |= {guard.code, guard.name}
+    return guards
+
+
+CATALOGUE = gather()
+
+
+def find(code_or_name: str, guards: Iterable[AnyGuard]) -> AnyGuard | None:
+    """The guard with this code or name, in any case; None where there is none."""
+    wanted = code_or_name.casefold()
+    return next((g for g in guards if wanted in (g.code.casefold(), g.name)), None)
+
+
+def near(text: str, guards: Iterable[AnyGuard]) -> list[AnyGuard]:
+    """Guards whose code or name looks like the text, or has it as a part; the likeliest first."""
+    wanted = text.casefold()
+    by_word = {word: guard for guard in guards for word in (guard.code.casefold(), guard.name)}
+    parts = [word for word in by_word if wanted and wanted in word]
+    words = get_close_matches(wanted, by_word, NEAR) + parts
+    return list({by_word[word].code: by_word[word] for word in words}.values())[:NEAR]
+
+
+def entry(guard: AnyGuard) -> dict[str, str]:
+    """What a guard says of itself, JSON-ready."""
+    return {
+        "code": guard.code,
+        "name": guard.name,
+        "layer": guard.layer,
+        "effect": str(guard.effect),
+        "sees": guard.sees,
+        "cause": guard.cause,
+        "detection": guard.detection,
+        "remedy": guard.remedy,
+        "source": guard.source,
+    }
