@@ -1,8 +1,9 @@
 """How busy a device was: unions of intervals over named windows.
 
-The primary window runs from the first to the last device activity, since nothing else in a trace is known to be
-the time that the device was asked to work. The profiled steps and the whole recording stand beside it, because
-the window decides more than anything else: one H100 trace is 99.0 % busy by the first and 41.4 % by the second.
+The primary window runs from the first to the last device activity, since nothing else in a trace is known
+to be the time that the device was asked to work. The profiled steps and the whole recording stand beside
+it, because the window decides more than anything else: one H100 trace is 99.0 % busy by the first and 41.4
+% by the second.
 """
 
 from __future__ import annotations

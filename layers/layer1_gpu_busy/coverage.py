@@ -1,40 +1,25 @@
-"""Did what the host launched show up on the device? Launch calls against recorded operations, for a whole trace.
+"""Did what the host launched show up on the device? Launch calls against recorded operations, for a whole
+trace.
 
-A profiler that drops kernels leaves their launch calls behind. Calls of one launch nest (a driver call inside a
-runtime call) and either may carry the correlation id, so they count as one. Launches while a stream is being
-captured run nothing by design and are counted apart.
+A profiler that drops kernels leaves their launch calls behind. Calls of one launch nest (a driver call
+inside a runtime call) and either may carry the correlation id, so they count as one. Launches while a
+stream is being captured run nothing by design and are counted apart.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from layers.layer1_gpu_busy.grouped import inside_earlier
 from layers.layer1_gpu_busy.host_stack import names_matching
+from layers.layer1_gpu_busy.model import LaunchCoverage
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
 from parsers.chrome_model import Bools, ChromeTrace, HostSpans
 
 BEGIN_CAPTURE = re.compile(r"StreamBeginCapture")
 END_CAPTURE = re.compile(r"StreamEndCapture")
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCoverage:
-    """Kernel launches of a trace (graph launches are judged by `replays`): how many have no operation under them.
-
-    `captured` launches went into a graph and are in neither of the other two counts.
-    """
-
-    launches: int
-    without_operations: int
-    captured: int
-
-    @property
-    def missing_share(self) -> float:
-        return self.without_operations / self.launches if self.launches else 0.0
 
 
 def check_coverage(trace: ChromeTrace) -> LaunchCoverage:

@@ -52,9 +52,10 @@ class StreamBusy:
 
 @dataclass(frozen=True, slots=True)
 class DeviceBusy:
-    """How busy one device was. `device_window` (first to last device activity) is primary; `steps_window` is None
-    where the file has no ProfilerStep (or engine step) annotations, `recorded_window` where it records nothing else.
-    `sum_ns` is the plain sum of durations, shown only to say how far off it would be."""
+    """How busy one device was. `device_window` (first to last device activity) is primary; `steps_window`
+    is None where the file has no ProfilerStep (or engine step) annotations, `recorded_window` where it
+    records nothing else. `sum_ns` is the plain sum of durations, shown only to say how far off it would
+    be."""
 
     device: int
     device_name: str
@@ -74,10 +75,11 @@ class DeviceBusy:
 class ReplayCheck:
     """Graph launches against the device operations recorded under them.
 
-    `uncovered` launches have no device interval with their correlation id. `spans_ns` is the union, inside the
-    device window, of the time that uncovered replays could have filled: the upper bound of the busy ratio takes it
-    as busy, the lower bound as idle. `short_replays` launches recorded fewer than half of the operations that the
-    fullest replay of the same shape recorded. `graph_ops` counts operations that belong to graphs.
+    `uncovered` launches have no device interval with their correlation id. `spans_ns` is the union, inside
+    the device window, of the time that uncovered replays could have filled: the upper bound of the busy
+    ratio takes it as busy, the lower bound as idle. `short_replays` launches recorded fewer than half of
+    the operations that the fullest replay of the same shape recorded. `graph_ops` counts operations that
+    belong to graphs.
     """
 
     launches: int
@@ -89,11 +91,25 @@ class ReplayCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchCoverage:
+    """Kernel launches of a whole trace (graph launches are in `ReplayCheck`), and how many have no operation.
+
+    `captured` launches went into a graph instead of to the device and are in neither of the other counts.
+    """
+
+    launches: int
+    without_operations: int
+    captured: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the workload: `kind` is decode, extend, mixed, step, ... as annotated; batch and tokens where named.
+    """One step of the workload: `kind` is decode, extend, mixed, step, ... as annotated; batch and tokens
+    where named.
 
     `start_ns`/`end_ns`: the step's time on the device (its operations), `host_start_ns`/`host_end_ns` its
-    annotation on the host (equal to the device times where steps were found by repetition).
+    annotation on the host (the stretch of device time between two marks where steps were found by
+    repetition).
     """
 
     name: str
@@ -109,7 +125,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of one device in time order, and the `method` that found them (empty: none found, and why)."""
+    """The steps of one device in time order, and the `method` that found them (empty: none found, and
+    why).
+    """
 
     method: str
     steps: tuple[Step, ...]
@@ -142,8 +160,8 @@ class Place(StrEnum):
 class Gap:
     """One idle stretch of the whole device (no stream busy), with the operations around it.
 
-    `host_op` is the innermost host span that covered the middle of the gap on the thread that made the next launch
-    (empty: none recorded); `host_call` the runtime call there, if any.
+    `host_op` is the innermost host span that covered the middle of the gap on the thread that made the next
+    launch (empty: none recorded); `host_call` the runtime call there, if any.
     """
 
     start_ns: int
@@ -170,8 +188,9 @@ class IdleAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class StreamWait:
-    """Gaps between neighbours on one stream, classified as HTA does: host wait (the launch call began after the
-    previous operation ended), kernel wait (gap under 30 µs), other. A stream gap is not a device gap."""
+    """Gaps between neighbours on one stream, classified as HTA does: host wait (the launch call began after
+    the previous operation ended), kernel wait (gap under 30 µs), other. A stream gap is not a device
+    gap."""
 
     stream: int
     gaps: int
@@ -182,7 +201,8 @@ class StreamWait:
 
 @dataclass(frozen=True, slots=True)
 class LaunchStats:
-    """Host launches against device starts. Delays are start of operation minus start of the call that launched it.
+    """Host launches against device starts. Delays are start of operation minus start of the call that
+    launched it.
 
     `empty_queue_share` is the share of launches that found nothing queued or running on the device (None: no
     correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
@@ -204,8 +224,8 @@ class LaunchStats:
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """One kernel (or copy) name: `share` is its summed time over the device's busy time (may pass 1 in total where
-    streams overlap). `group` is one of `kernel_groups.KernelGroup`, by name."""
+    """One kernel (or copy) name: `share` is its summed time over the device's busy time (may pass 1 in
+    total where streams overlap). `group` is one of `kernel_groups.KernelGroup`, by name."""
 
     name: str
     group: str
@@ -218,8 +238,8 @@ class KernelRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """Copies of one direction. `total_ns` is their union, `exposed_ns` the part of it during which no kernel ran on
-    the device, `nbytes` the sum over those that record it (None: none does)."""
+    """Copies of one direction. `total_ns` is their union, `exposed_ns` the part of it during which no
+    kernel ran on the device, `nbytes` the sum over those that record it (None: none does)."""
 
     direction: str
     n: int
@@ -230,8 +250,8 @@ class CopyRow:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Communication against computation on one device: unions, and the part of communication that nothing hides.
-    `communication_ops` counts the communication kernels."""
+    """Communication against computation on one device: unions, and the part of communication that nothing
+    hides. `communication_ops` counts the communication kernels."""
 
     communication_ns: int
     computation_ns: int
@@ -242,7 +262,9 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """One named range (record_function or NVTX): its host time and the device operations launched inside it."""
+    """One named range (record_function or NVTX): its host time and the device operations launched inside
+    it.
+    """
 
     name: str
     n: int
@@ -254,7 +276,9 @@ class PhaseRow:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """One operator's count per step; `grows_with_batch` when the count rises with the annotated batch size."""
+    """One operator's count per step; `grows_with_batch` when the count rises with the annotated batch
+    size.
+    """
 
     name: str
     per_step_median: float
@@ -277,8 +301,8 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One entry of the catalogue that the trace was checked for. `present` None: the trace cannot show it, and
-    `numbers` says what it would take."""
+    """One entry of the catalogue that the trace was checked for. `present` None: the trace cannot show it,
+    and `numbers` says what it would take."""
 
     code: str
     title: str
@@ -289,6 +313,30 @@ class Symptom:
     usual_cause: str
     look_next: str
     disproof: str
+
+
+@dataclass(frozen=True, slots=True)
+class StripGap:
+    """One idle stretch of a strip."""
+
+    start_ns: int
+    end_ns: int
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A short stretch of time to be drawn: what ran on each stream and why the device idled in between.
+
+    `lanes` holds (stream, its busy intervals as (start_ns, end_ns)); neighbours closer than one part in a
+    thousand of the strip are joined, so that the drawing stays small.
+    """
+
+    what: str
+    start_ns: int
+    end_ns: int
+    lanes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+    gaps: tuple[StripGap, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,3 +356,4 @@ class DeviceAnalysis:
     operators: tuple[OperatorRow, ...] = ()
     batches: tuple[BatchRow, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
+    strip: Strip | None = None

@@ -1,9 +1,10 @@
 """Graph replays: are the operations that they ran in the trace at all?
 
-All operations of a replay carry the correlation id of the call that launched it. A launch under which nothing
-was recorded is a blind spot: the device may have been busy all the time that the replay could have run, and it
-may have been idle. Both ends are stated. A replay could run from its launch call until the host next waited for
-the whole device, at the latest until the recording ended; waits for one stream prove nothing about others.
+All operations of a replay carry the correlation id of the call that launched it. A launch under which
+nothing was recorded is a blind spot: the device may have been busy all the time that the replay could have
+run, and it may have been idle. Both ends are stated. A replay could run from its launch call until the host
+next waited for the whole device, at the latest until the recording ended; waits for one stream prove
+nothing about others.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def _bounds(
 
 
 def _possible_time(trace: ChromeTrace, uncovered: HostSpans, waits: HostSpans, last_ns: int) -> Intervals:
-    """When the uncovered replays could have run: from each launch to the end of the next whole-device wait."""
+    """When the uncovered replays could have run: from each launch to the end of the next whole-device
+    wait.
+    """
     whole = waits.select(names_matching(trace, waits, WHOLE_DEVICE_WAIT))
     end_of_trace = max(last_ns, trace.recorded_ns[1] if trace.recorded_ns else last_ns)
     next_wait = np.searchsorted(whole.start_ns, uncovered.start_ns, side="right")
@@ -72,7 +75,9 @@ def _possible_time(trace: ChromeTrace, uncovered: HostSpans, waits: HostSpans, l
 
 
 def _short_replays(replayed: DeviceOps) -> int:
-    """Replays with fewer operations than the usual count of their graph; a graph is told by its first kernel."""
+    """Replays with fewer operations than the usual count of their graph; a graph is told by its first
+    kernel.
+    """
     if not len(replayed):
         return 0
     _, first, counts = np.unique(replayed.correlation, return_index=True, return_counts=True)

@@ -1,0 +1,87 @@
+"""One trace in, everything that Layer 1 finds in it out: the other files of this folder, in order.
+
+A trace read for busy ratios alone stops after the ratios and the replay check. Pure: a function of the trace.
+"""
+
+from __future__ import annotations
+
+from layers.evidence.intervals import total
+from layers.evidence.measurement import Artifact
+from layers.layer1_gpu_busy.batches import batch_table
+from layers.layer1_gpu_busy.busy import busy_time, device_window, devices_of, measure_busy, ops_of
+from layers.layer1_gpu_busy.copies import copy_table
+from layers.layer1_gpu_busy.coverage import check_coverage
+from layers.layer1_gpu_busy.idle import idle_anatomy, stream_waits
+from layers.layer1_gpu_busy.kernels import kernel_table
+from layers.layer1_gpu_busy.launches import launch_statistics
+from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.operators import operators_per_step
+from layers.layer1_gpu_busy.overlap import communication_overlap
+from layers.layer1_gpu_busy.phases import phase_table
+from layers.layer1_gpu_busy.ranks import rank_trace
+from layers.layer1_gpu_busy.replays import check_replays
+from layers.layer1_gpu_busy.steps import find_steps
+from layers.layer1_gpu_busy.strip import draw_strip
+from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
+from layers.layer1_gpu_busy.symptoms import check_symptoms
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from parsers.chrome_model import ChromeTrace, DeviceOps
+
+
+def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
+    """Every device of the trace, by device id; none where it holds no device operation."""
+    look = _ratios if trace.busy_only else _anatomy
+    ops_by_device = [ops_of(trace, device) for device in devices_of(trace)]
+    devices = tuple(look(trace, ops) for ops in ops_by_device)
+    pairs = [] if trace.busy_only else list(zip(ops_by_device, devices, strict=True))
+    return TraceAnalysis(
+        artifact=Artifact(trace.path, trace.sha256, trace.size_bytes),
+        text_bytes=trace.text_bytes,
+        busy_only=trace.busy_only,
+        meta=trace.meta,
+        inventory=tuple(trace.inventory),
+        losses=tuple(trace.losses),
+        coverage=check_coverage(trace),
+        recorded_ns=trace.recorded_ns,
+        devices=devices,
+        ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
+    )
+
+
+def _ratios(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+    return DeviceAnalysis(measure_busy(trace, ops), check_replays(trace, ops))
+
+
+def _anatomy(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+    steps, window = find_steps(trace, ops), device_window(ops)
+    facts = SymptomFacts(
+        trace=trace,
+        ops=ops,
+        busy=measure_busy(trace, ops),
+        replays=check_replays(trace, ops),
+        steps=steps,
+        idle=idle_anatomy(trace, ops, steps, window),
+        launches=launch_statistics(trace, ops),
+        kernels=kernel_table(trace, ops, total(busy_time(ops))),
+        copies=copy_table(trace, ops),
+        overlap=communication_overlap(trace, ops),
+        phases=phase_table(trace, ops),
+        operators=operators_per_step(trace, steps),
+        batches=batch_table(trace, ops, steps),
+    )
+    return DeviceAnalysis(
+        busy=facts.busy,
+        replays=facts.replays,
+        steps=facts.steps,
+        idle=facts.idle,
+        stream_waits=stream_waits(trace, ops),
+        launches=facts.launches,
+        kernels=facts.kernels,
+        copies=facts.copies,
+        overlap=facts.overlap,
+        phases=facts.phases,
+        operators=facts.operators,
+        batches=facts.batches,
+        symptoms=check_symptoms(facts),
+        strip=draw_strip(trace, ops, steps, window),
+    )

@@ -1,0 +1,125 @@
+"""Read and analyse trace files: names to paths, paths to analyses, several files in several processes.
+
+Work on one file is a pure function of its path. A single large file is split among the cores by its reader;
+several files share the cores one file a process. A file that cannot be read does not cost the others.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+import msgspec
+
+from layers.layer1_gpu_busy.analyse import analyse_trace
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from parsers.children import child_command
+from parsers.chrome_trace import read_chrome_trace
+from parsers.errors import PerfkitError, UnreadableInput
+
+TRACE_PATTERNS = ("*.json", "*.json.gz")
+IN_PROCESS_BELOW_BYTES = 8 << 20
+"""Files that together are smaller (as they lie on the disk) are read faster than a process starts for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that could not be read, and why in one line."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What came of one file or more, in the order of their names."""
+
+    traces: tuple[TraceAnalysis, ...]
+    unread: tuple[Unread, ...]
+
+
+def find_trace_files(names: Sequence[str]) -> list[str]:
+    """Files, folders (their *.json and *.json.gz) and glob patterns as paths, each once, sorted within a name.
+
+    Raises UnreadableInput for a name that stands for no file at all.
+    """
+    paths = [path for name in names for path in _files_of(name)]
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def _files_of(name: str) -> list[str]:
+    if Path(name).is_dir():
+        inside = sorted(str(path) for pattern in TRACE_PATTERNS for path in Path(name).rglob(pattern))
+        if not inside:
+            raise UnreadableInput(f"{name}: no {' or '.join(TRACE_PATTERNS)} in this folder")
+        return inside
+    if Path(name).exists() or not has_magic(name):
+        return [name]
+    found = sorted(glob(name, recursive=True))
+    if not found:
+        raise UnreadableInput(f"{name}: no file matches this pattern")
+    return found
+
+
+def collect_traces(
+    paths: Sequence[str], busy_only: bool = False, step: Callable[[], None] = lambda: None
+) -> Collected:
+    """Analyse every file; `step` is called after each. Raises UnreadableInput when none could be read."""
+    traces: tuple[TraceAnalysis, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    for one in _analyse_all(paths, busy_only):
+        traces, unread = traces + one.traces, unread + one.unread
+        step()
+    if not traces:
+        raise UnreadableInput("; ".join(u.why for u in unread[:3]))
+    return Collected(traces, unread)
+
+
+def _analyse_all(paths: Sequence[str], busy_only: bool) -> Iterator[Collected]:
+    sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths]
+    cores = _free_cores()
+    if len(paths) == 1 or cores == 1 or sum(sizes) < IN_PROCESS_BELOW_BYTES:
+        return (_analyse_here(path, busy_only) for path in paths)
+    return _analyse_in_children(paths, busy_only, cores)
+
+
+def _analyse_in_children(paths: Sequence[str], busy_only: bool, cores: int) -> Iterator[Collected]:
+    with ThreadPoolExecutor(min(cores, len(paths))) as waiting:
+        yield from waiting.map(lambda path: _analyse_in_child(path, busy_only), paths)
+
+
+def _free_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Collected:
+    try:
+        trace = read_chrome_trace(path, busy_only=busy_only, workers=workers)
+    except UnreadableInput as error:
+        return Collected((), (Unread(path, str(error)),))
+    return Collected((analyse_trace(trace),), ())
+
+
+def _analyse_in_child(path: str, busy_only: bool) -> Collected:
+    command = child_command("layers.layer1_gpu_busy.collect:work", path, str(int(busy_only)))
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode < 0:
+        why = f"{path}: the process that read it was killed by signal {-done.returncode}"
+        return Collected((), (Unread(path, why),))
+    if done.returncode > 0 or not done.stdout:
+        words = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise PerfkitError(f"{path}: the process that read it failed: {words[-1]}")
+    return msgspec.msgpack.decode(done.stdout, type=Collected)
+
+
+def work() -> int:
+    """The child process: analyse the file named on the command line and write the outcome to stdout."""
+    collected = _analyse_here(sys.argv[1], sys.argv[2] == "1", workers=0)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(collected))
+    return 0

@@ -1,0 +1,128 @@
+"""What somebody should do about one device: findings with their strength, negative ones included.
+
+The first finding is the verdict in a sentence. Idle time and symptoms follow: a trace shows a phenomenon
+and never its cause in the code, so those are weak by rule until another layer confirms them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from layers.evidence.finding import Finding
+from layers.evidence.guard import Checked
+from layers.evidence.measurement import Measurement
+from layers.evidence.strength import Judgement, judge_strength
+from layers.evidence.strength_table import Trace
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
+from layers.layer1_gpu_busy.thresholds import Word
+
+PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
+WORTH_A_FINDING = 0.25
+"""Idle causes below this share of the idle time are left to the table. perfkit's choice."""
+
+
+def device_findings(
+    device: DeviceAnalysis,
+    word: Word,
+    guards: Sequence[Checked],
+    captures: int,
+    measurements: Sequence[Measurement],
+    scope: str,
+) -> list[Finding]:
+    """All findings for one device whose verdict is not void."""
+    steps = len(device.steps.steps) if device.steps else 0
+    facts = Trace(steps=steps, operations=device.busy.events, captures=captures)
+    judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED)
+    hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
+    if judged is None or hinted is None:
+        return []
+    rests_on = tuple(m for m in measurements if m.name in ("device_op_ratio", "kernel_time_ratio"))
+    found = [*_verdict(device, word, judged, rests_on, scope), *_idle(device, word, hinted, rests_on, scope)]
+    return found + [_symptom(s, hinted, rests_on, scope) for s in device.symptoms if s.present]
+
+
+def _verdict(
+    device: DeviceAnalysis, word: Word, judged: Judgement, rests_on: tuple[Measurement, ...], scope: str
+) -> Iterator[Finding]:
+    ratio = device.busy.device_window.device_op_ratio or 0.0
+    window_ms = device.busy.device_window.window.length_ns / 1e6
+    window = f"{window_ms:,.1f} ms, n = {device.busy.events:,} operations"
+    base = f"{scope}: busy {ratio:.1%} of its own window ({window})"
+    if word is Word.HOST_BOUND:
+        yield _finding(
+            f"{base}: the host does not keep it busy", judged, "go to Layer 2: perfkit stages", rests_on
+        )
+        limit = f"{scope}: kernels are not the limit: making all of them free would save at most {ratio:.1%}"
+        yield _finding(limit, judged, "leave kernels and attention back end alone", rests_on, negative=True)
+    elif word is Word.DEVICE_BOUND:
+        limit = (
+            f"{scope}: the host is not the limit: without idle time at most {1 - ratio:.1%} would be saved"
+        )
+        yield _finding(f"{base}: the device is the limit", judged, top_kernel_advice(device), rests_on)
+        yield _finding(limit, judged, "leave scheduling and launch overhead alone", rests_on, negative=True)
+    else:
+        yield _finding(
+            f"{base}: between the thresholds", judged, "capture again, or add a second method", rests_on
+        )
+
+
+def top_kernel_advice(device: DeviceAnalysis) -> str:
+    """Where device time goes, and the command that looks into it."""
+    if not device.kernels:
+        return "perfkit roofline; run without --busy-only for the kernel table"
+    top = device.kernels[0]
+    return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({top.share:.1%} of busy time)"
+
+
+def short_name(name: str) -> str:
+    """A kernel's name without template arguments and parameters, for sentences."""
+    plain = name.replace("void ", "", 1) if name.startswith("void ") else name
+    cut = min((at for at in (plain.find("<"), plain.find("(")) if at > 0), default=len(plain))
+    return plain[:cut][:60]
+
+
+def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
+    """The Nsight Compute command for the kernels that take the most time; None without any kernel."""
+    names = [
+        short_name(k.name).split("::")[-1] for k in device.kernels if k.group not in ("memcpy", "memset")
+    ]
+    wanted = [n for n in dict.fromkeys(names) if n and all(c.isalnum() or c == "_" for c in n)][:top]
+    if not wanted:
+        return None
+    pattern = "|".join(wanted)
+    return (
+        f"ncu --set full --kernel-name 'regex:{pattern}' --launch-skip 100 --launch-count 3 -- YOUR COMMAND"
+    )
+
+
+def _idle(
+    device: DeviceAnalysis, word: Word, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str
+) -> Iterator[Finding]:
+    idle = device.idle
+    if idle is None or not idle.idle_ns or word is Word.DEVICE_BOUND:
+        return
+    cause, cause_ns = max(idle.by_cause_ns.items(), key=lambda item: item[1])
+    place, place_ns = max(idle.by_place_ns.items(), key=lambda item: item[1])
+    if cause_ns / idle.idle_ns < WORTH_A_FINDING:
+        return
+    of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {idle.gaps:,} gaps"
+    what = f"{scope}: {cause_ns / idle.idle_ns:.1%} of the idle time ({of_what})"
+    where = f"; most of it lies {place} ({place_ns / idle.idle_ns:.1%})"
+    yield _finding(f"{what}: {cause}{where}", hinted, "perfkit layer2: which line of which thread", rests_on)
+
+
+def _symptom(symptom: Symptom, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str) -> Finding:
+    statement = f"{scope}: {symptom.code} {symptom.title}: {symptom.numbers}"
+    advice = f"usual cause: {symptom.usual_cause}; look next: {symptom.look_next}"
+    return _finding(statement, hinted, advice, rests_on, disproof=symptom.disproof)
+
+
+def _finding(
+    statement: str,
+    judged: Judgement,
+    recommendation: str,
+    rests_on: tuple[Measurement, ...],
+    negative: bool = False,
+    disproof: str = "",
+) -> Finding:
+    return Finding(statement, judged.strength, judged.rule, recommendation, negative, rests_on, disproof)

@@ -1,0 +1,244 @@
+"""The guards of Layer 1 on traces: when a busy ratio of a trace is not what it seems to be.
+
+One entry a guard, with the trap in words; the functions that look for them are in `guard_checks`.
+"""
+
+from __future__ import annotations
+
+from layers.evidence.guard import Effect, Guard
+from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
+from layers.layer1_gpu_busy import guard_checks as checks
+from layers.layer1_gpu_busy.guard_checks import (
+    COMMUNICATION_SHARE,
+    DOMINANT_SHARE,
+    HOLE_SHARE,
+    MISSING_LAUNCH_TOLERANCE,
+    TraceFacts,
+)
+
+GUARDS: tuple[Guard[TraceFacts], ...] = (
+    Guard(
+        code="PK101",
+        name="graph-replay-blind-spot",
+        layer="layer1",
+        effect=Effect.VOID,
+        sees="A low busy ratio on a service that runs CUDA or HIP graphs.",
+        cause="The profiler recorded the call that launched a graph and not the operations that the graph "
+        "ran. "
+        "The replay time then counts as idle.",
+        detection="Graph launch calls whose correlation id no device operation carries. The ratio is "
+        "bounded from "
+        "both sides; a conclusion that differs between the bounds is void.",
+        remedy="Record again with graph nodes visible (torch: DISABLE_CUPTI_LAZY_REINIT=1, CUDA 12.6 or "
+        "newer; nsys: "
+        "--cuda-graph-trace=node), or use a method that sees replays: perfkit layer1 --live, --dcgm or "
+        "--smi.",
+        source="SGLang-Omni methodology 1.3 (torch 2.11 + CUDA 13: replays only as cudaGraphLaunch); ROCm "
+        "before "
+        "7.2.2 (sglang PR 35390); pytorch PR 101879.",
+        check=checks.replays,
+    ),
+    Guard(
+        code="PK102",
+        name="short-replays",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="Replays of one graph with different numbers of kernels.",
+        cause="The profiler dropped part of some replays; a replay always runs all of its nodes.",
+        detection="Replays with fewer operations than the usual count among those that begin with the same "
+        "kernel.",
+        remedy="Treat the ratio as a lower bound; record a shorter stretch, or update the driver and "
+        "profiler.",
+        source="sglang PR 35390 (448 of 512 replayed kernels recorded); kineto issue 1062.",
+        check=checks.short_replays,
+    ),
+    Guard(
+        code="PK103",
+        name="launches-without-operations",
+        layer="layer1",
+        effect=Effect.VOID,
+        sees="Kernel launch calls on the host with nothing under them on the device.",
+        cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
+        "profiler "
+        "session in one process.",
+        detection=f"More than {MISSING_LAUNCH_TOLERANCE:.0%} of the outermost kernel launch calls "
+        "(captures apart) "
+        "have no operation with their correlation id.",
+        remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per "
+        "step.",
+        source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
+        check=checks.unrecorded_launches,
+    ),
+    Guard(
+        code="PK104",
+        name="no-device-activity",
+        layer="layer1",
+        effect=Effect.VOID,
+        sees="A trace without any device operation.",
+        cause="A CPU-only run, a device that perfkit does not read, or device activity that was not "
+        "recorded. None "
+        "of these is a busy ratio of 0 %.",
+        detection="No event of a device category.",
+        remedy="Record with device activities (torch.profiler: ProfilerActivity.CUDA), in the process that "
+        "launches "
+        "the kernels, and check that CUPTI or roctracer is installed.",
+        source="HTA issues 148 and 233; kineto issue 564.",
+        check=checks.no_device_activity,
+    ),
+    Guard(
+        code="PK105",
+        name="few-samples",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A ratio from one short capture.",
+        cause="A trace is exact for its window; a window of a few steps need not stand for the service.",
+        detection=f"Fewer than {TRACE_MIN_STEPS} steps and fewer than {TRACE_MIN_OPERATIONS} device "
+        "operations.",
+        remedy=f"Capture {TRACE_MIN_STEPS} steady steps or more, under the load that is complained about.",
+        source="perfkit's table of n (layers/evidence/strength_table.py).",
+        check=checks.few_samples,
+    ),
+    Guard(
+        code="PK106",
+        name="damaged-file",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A trace that other tools refuse, or read without a word.",
+        cause="The file was cut or holds invalid JSON; what could be read was read.",
+        detection="Text that could not be decoded, a gzip stream without its end, events with impossible "
+        "times.",
+        remedy="Copy or record the file again. Until then the ratio is that of what was read.",
+        source="pytorch issues 98432, 113001, 136180; kineto issues 80 and 336.",
+        check=checks.damage,
+    ),
+    Guard(
+        code="PK107",
+        name="zero-timestamps",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="Device operations with timestamp 0 and duration 0.",
+        cause="The profiler recorded that they ran and not when; they count as idle, so the ratio is a "
+        "lower bound.",
+        detection="Device operations with ts = 0 and dur = 0.",
+        remedy="Update PyTorch and CUPTI; record again.",
+        source="kineto issue 109; pytorch issue 188481.",
+        check=checks.zero_timestamps,
+    ),
+    Guard(
+        code="PK108",
+        name="one-operation-dominates",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A busy ratio that a single operation makes.",
+        cause="A first-use initialisation, a collective that waited for a late rank, or a duration that the "
+        "profiler got wrong.",
+        detection=f"The longest operation is more than {DOMINANT_SHARE:.0%} of the union of all.",
+        remedy="Look at that operation first; record a window without it.",
+        source="TraceLens issue 972 (one event 99.07 % of GPU time); Hyperloom PR 1249.",
+        check=checks.dominance,
+    ),
+    Guard(
+        code="PK109",
+        name="hole-in-the-window",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A very low ratio with one very long gap.",
+        cause="The window from first to last activity joins separate stretches: an early kernel, a pause "
+        "between "
+        "requests, a profiler that started late.",
+        detection=f"The longest gap is more than {HOLE_SHARE:.0%} of the device window.",
+        remedy="Judge by steps; record under steady load.",
+        source="An SGLang decode trace in the TraceLens collection: 2.06 % with its first kernel, 93.5 % "
+        "without.",
+        check=checks.hole,
+    ),
+    Guard(
+        code="PK110",
+        name="window-decides",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="Two honest busy ratios of one trace that lead to different verdicts.",
+        cause="Device activity fills only part of the profiled steps.",
+        detection="The device window and the profiled-steps window fall on different sides of a threshold.",
+        remedy="Decide which time the service is judged by; look at what the host did outside the device "
+        "window.",
+        source="An H100 TimeSformer trace in the TraceLens collection: 99.0 % against 41.4 %.",
+        check=checks.windows_disagree,
+    ),
+    Guard(
+        code="PK111",
+        name="uncounted-device-category",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="Events that name a device under a category that perfkit does not know.",
+        cause="A new profiler version or another producer; the time may be work or may be waiting.",
+        detection="Events with args.device whose category is in no table.",
+        remedy="Look at these events in a viewer; if they are work, the ratio is a lower bound. Report the "
+        "category.",
+        source="SGLang-Omni methodology 1.3: inspect which categories exist, hardcode none.",
+        check=checks.unknown_categories,
+    ),
+    Guard(
+        code="PK112",
+        name="graph-capture-recorded",
+        layer="layer1",
+        effect=Effect.VOID,
+        sees="Thousands of launches and next to no kernels.",
+        cause="The recording covers the capture of a graph: launches go into the graph, nothing runs.",
+        detection="Launches between StreamBeginCapture and StreamEndCapture of a thread; void when they "
+        "are most.",
+        remedy="Record steady state, after start-up.",
+        source="SGLang-Omni skill omni-gpu-deep-dive: reject traces that hold compile frames or graph "
+        "capture.",
+        check=checks.graph_capture,
+    ),
+    Guard(
+        code="PK113",
+        name="busy-with-waiting",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A high busy ratio on one rank of several.",
+        cause="A collective kernel is resident while it waits for the slowest rank: busy is not working.",
+        detection=f"Communication kernels are more than {COMMUNICATION_SHARE:.0%} of busy time.",
+        remedy="Read all ranks together (perfkit layer1 --trace rank*.json.gz) and look at the straggler.",
+        source="NVIDIA Megatron-Bridge profiling pitfalls; Hyperloom PR 1249.",
+        check=checks.communication,
+    ),
+    Guard(
+        code="PK114",
+        name="host-side-missing",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="Kernels without the calls that launched them.",
+        cause="Only device activity was recorded, or another process or thread launched the work.",
+        detection="No device operation's correlation id belongs to a runtime call of the trace.",
+        remedy="Record CPU activity in the thread that launches (torch.profiler: ProfilerActivity.CPU).",
+        source="SGLang PR 1304: CPU operators of the scheduler thread absent.",
+        check=checks.host_missing,
+    ),
+    Guard(
+        code="PK115",
+        name="event-cap",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A round number of events.",
+        cause="The exporter stops at a fixed number of events and says nothing.",
+        detection="Exactly 1,000,000 or 5,000,000 complete events.",
+        remedy="Raise the limit (XLA: TF_PROFILER_TRACE_VIEWER_MAX_EVENTS) or record less.",
+        source="jax issue 21295; openxla PR 44702.",
+        check=checks.event_cap,
+    ),
+    Guard(
+        code="PK116",
+        name="busy-over-reading",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A device that is busy nearly all the time.",
+        cause="Busy means that some kernel was resident, not that the chip was full: one block on one "
+        "multiprocessor counts like all of them.",
+        detection="A device-bound verdict from time alone.",
+        remedy="Look at SM active and tensor active (perfkit layer1 --dcgm or --live) and at the roofline.",
+        source="DCGM documentation of fields 1002 and 1004.",
+        check=checks.over_reading,
+    ),
+)

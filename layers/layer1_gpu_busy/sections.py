@@ -1,0 +1,98 @@
+"""Layer 1 as JSON: the names of the contract, and everything else that was found beside them.
+
+Anatomy is written as the records of `model.py` are, field by field, in nanoseconds on the trace's clock.
+What was not measured is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from layers.layer1_gpu_busy.findings import ncu_command
+from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
+from layers.layer1_gpu_busy.thresholds import Thresholds
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+
+METHOD = "chrome-trace"
+ANATOMY = (
+    *("replays", "steps", "idle", "stream_waits", "launches", "kernels", "copies", "overlap", "phases"),
+    *("operators", "batches", "symptoms", "strip"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """One device of one trace with its verdict word and the name that it goes by in this result."""
+
+    scope: str
+    word: str
+    trace: TraceAnalysis
+    device: DeviceAnalysis
+
+
+def sections(
+    traces: Sequence[TraceAnalysis], rows: Sequence[DeviceRow], thresholds: Thresholds
+) -> dict[str, Any]:
+    """The `devices`, `anatomy`, `traces` and `thresholds` of the JSON document."""
+    return {
+        "devices": [_device(row) for row in rows],
+        "anatomy": [_anatomy(row) for row in rows if row.device.idle is not None],
+        "traces": [_trace(trace) for trace in traces],
+        "thresholds": {"host_bound": thresholds.host_bound, "device_bound": thresholds.device_bound},
+    }
+
+
+def _device(row: DeviceRow) -> dict[str, Any]:
+    busy = row.device.busy
+    window = busy.device_window
+    made = {
+        "method": METHOD,
+        "source": row.trace.artifact.path,
+        "scope": row.scope,
+        "word": row.word,
+        "rank": row.trace.meta.rank if row.trace.meta.rank >= 0 else None,
+        "device": busy.device,
+        "device_name": busy.device_name or None,
+        "events": busy.events,
+        "kernels": busy.kernels,
+        "window_us": window.window.length_ns / 1000,
+        "kernel_time_ratio": window.kernel_ratio,
+        "device_op_ratio": window.device_op_ratio,
+        "windows": [_window(r) for r in (window, busy.steps_window, busy.recorded_window) if r],
+        "sum_of_durations_us": busy.sum_ns / 1000,
+        "streams": msgspec.to_builtins(busy.streams),
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _window(ratios: WindowRatio) -> dict[str, Any]:
+    made = {
+        "window": ratios.window.name,
+        "window_us": ratios.window.length_ns / 1000,
+        "device_op_ratio": ratios.device_op_ratio,
+        "kernel_time_ratio": ratios.kernel_ratio,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _anatomy(row: DeviceRow) -> dict[str, Any]:
+    parts = {name: msgspec.to_builtins(getattr(row.device, name)) for name in ANATOMY}
+    return {"scope": row.scope, **parts, "ncu_command": ncu_command(row.device)}
+
+
+def _trace(trace: TraceAnalysis) -> dict[str, Any]:
+    return {
+        "path": trace.artifact.path,
+        "sha256": trace.artifact.sha256,
+        "size_bytes": trace.artifact.size_bytes,
+        "text_bytes": trace.text_bytes,
+        "busy_only": trace.busy_only,
+        "meta": msgspec.to_builtins(trace.meta, str_keys=True),
+        "launch_coverage": msgspec.to_builtins(trace.coverage),
+        "inventory": msgspec.to_builtins(trace.inventory),
+        "losses": msgspec.to_builtins(trace.losses),
+    }

@@ -1,0 +1,47 @@
+"""Where a busy ratio becomes a verdict: two thresholds, stated with every verdict and settable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from parsers.errors import UsageError
+
+
+class Word(StrEnum):
+    """The verdict words of Layer 1."""
+
+    HOST_BOUND = "host-bound"
+    DEVICE_BOUND = "device-bound"
+    UNDECIDED = "undecided"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Device-op time at or below `host_bound` is host-bound, at or above `device_bound` device-bound.
+
+    The defaults are perfkit's (SPEC section 2): public methods only say "well below 100 %" and "near
+    saturation".
+    """
+
+    host_bound: float = 0.60
+    device_bound: float = 0.90
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.host_bound < self.device_bound <= 1.0:
+            raise UsageError(
+                f"thresholds {self.host_bound:g} and {self.device_bound:g}: the host-bound one must be the "
+                "smaller, "
+                "and both are shares from 0 to 1"
+            )
+
+    def __str__(self) -> str:
+        return f"device-op time <= {self.host_bound:.0%} host-bound, >= {self.device_bound:.0%} device-bound"
+
+
+def word_of(ratio: float, thresholds: Thresholds) -> Word:
+    """The word for one ratio."""
+    if ratio <= thresholds.host_bound:
+        return Word.HOST_BOUND
+    return Word.DEVICE_BOUND if ratio >= thresholds.device_bound else Word.UNDECIDED

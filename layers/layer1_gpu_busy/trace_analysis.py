@@ -1,0 +1,30 @@
+"""One analysed trace file: what `analyse.py` makes, what the judge reads, and what travels between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layers.evidence.measurement import Artifact
+from layers.layer1_gpu_busy.model import DeviceAnalysis, LaunchCoverage
+from layers.layer1_gpu_busy.ranks import RankTrace
+from parsers.chrome_model import CategoryCount, TraceMeta
+from parsers.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAnalysis:
+    """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's size.
+
+    `ranks` has one entry a device where the trace was read whole, for the table of ranks.
+    """
+
+    artifact: Artifact
+    text_bytes: int
+    busy_only: bool
+    meta: TraceMeta
+    inventory: tuple[CategoryCount, ...]
+    losses: tuple[Loss, ...]
+    coverage: LaunchCoverage
+    recorded_ns: tuple[int, int] | None
+    devices: tuple[DeviceAnalysis, ...]
+    ranks: tuple[RankTrace, ...]
