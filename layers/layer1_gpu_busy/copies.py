@@ -1,8 +1,9 @@
 """Copies by direction: how long they ran, how much of it no kernel hid, and how many bytes moved.
 
-Times are lengths of unions, so copies that run at once on two streams count once, and what is exposed can never
-pass what ran. The direction is read from the operation's name, the only place that has it; a host side of unknown
-kind (ROCm writes `Host`) is left unnamed, since only CUPTI tells pinned from pageable memory.
+Times are lengths of unions, so copies that run at once on two streams count once, and what is exposed
+can never pass what ran. The direction is read from the operation's name, the only place that has it; a
+host side of unknown kind (ROCm writes `Host`) is left unnamed, since only CUPTI tells pinned from
+pageable memory.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import re
 
 import numpy as np
 
-from layers.evidence.intervals import subtract, total, union
+from layers.evidence.intervals import subtract, total
+from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.model import CopyRow
-from parsers.chrome_model import KERNEL, MEMCPY, UNKNOWN_BYTES, Bools, ChromeTrace, DeviceOps
+from parsers.chrome_model import MEMCPY, UNKNOWN_BYTES, Bools, ChromeTrace, DeviceOps
 
 UNKNOWN_DIRECTION = "unknown direction"
 
@@ -23,7 +25,8 @@ _HOST_MEMORY = re.compile(r"pageable|pinned", re.IGNORECASE)
 
 
 def direction_of(name: str) -> str:
-    """`DtoH pageable`, `HtoD pinned`, `DtoD`, … from the name of a copy; UNKNOWN_DIRECTION when it says nothing.
+    """`DtoH pageable`, `HtoD pinned`, `DtoD`, … from the name of a copy; UNKNOWN_DIRECTION when it says
+    nothing.
 
     Known forms: `Memcpy DtoH (Device -> Pageable)` (CUPTI), `Memcpy HtoD (Host -> Device)` and
     `CopyDeviceToHost` (ROCm).
@@ -53,14 +56,12 @@ def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
 
 
 def _row(direction: str, ops: DeviceOps, mine: Bools) -> CopyRow:
-    kernels = ops.kind == KERNEL
-    copying = union(ops.start_ns[mine], ops.end_ns[mine])
-    computing = union(ops.start_ns[kernels], ops.end_ns[kernels])
+    copying = busy_time(ops.select(mine))
     recorded = ops.nbytes[mine & (ops.nbytes != UNKNOWN_BYTES)]
     return CopyRow(
         direction=direction,
         n=int(mine.sum()),
         total_ns=total(copying),
-        exposed_ns=total(subtract(copying, computing)),
+        exposed_ns=total(subtract(copying, kernel_time(ops))),
         nbytes=int(recorded.sum()) if len(recorded) else None,
     )

@@ -1,10 +1,11 @@
 """What kind of work a kernel does, told from its name: one ordered table of patterns.
 
-A trace names kernels and nothing else says what they compute, so the name decides. The first pattern that matches
-wins; the order resolves names that fit two groups (a pointwise kernel that Inductor named after the `addmm` it
-follows is no GEMM; a KV-cache write called `reshape_and_cache_flash` is no attention). Copies and sets are told
-by their kind, not by name. A name that no pattern knows is `other`, so the share of a group is a lower bound.
-Softmax and sort kernels serve sampling and much else, and their names do not say which: they are not `sampling`.
+A trace names kernels and nothing else says what they compute, so the name decides. The first pattern
+that matches wins; the order resolves names that fit two groups (a pointwise kernel that Inductor named
+after the `addmm` it follows is no GEMM; a KV-cache write called `reshape_and_cache_flash` is no
+attention). Copies and sets are told by their kind, not by name. A name that no pattern knows is `other`,
+so the share of a group is a lower bound. Softmax and sort kernels serve sampling and much else, and
+their names do not say which: they are not `sampling`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ PATTERNS: tuple[NamePattern, ...] = (
     _names(
         KernelGroup.INDEXING,
         r"reshape_and_cache|store_?kv_?cache|kv_?indices|concat_and_cache",
-        "void vllm::reshape_and_cache_flash_kernel<__hip_bfloat16, __hip_bfloat16, (vllm::Fp8KVCacheDataType)0>()",
+        "void vllm::reshape_and_cache_flash_kernel<__hip_bfloat16, __hip_bfloat16, "
+        "(vllm::Fp8KVCacheDataType)0>()",
         "void (anonymous namespace)::store_kvcache<2048l, 4, false, long>()",
         "create_flashinfer_kv_indices_triton",
     ),
@@ -84,7 +86,8 @@ PATTERNS: tuple[NamePattern, ...] = (
         KernelGroup.ATTENTION,
         r"flash_?(fwd|bwd|mla|decode)|fmha|attn|attention|(^|[_:])mla_|(batch|single)(prefill|decode)with"
         r"|^_fwd_(grouped_)?kernel|^reduce_segments",
-        "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, false>>()",
+        "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, "
+        "false>>()",
         "_ZN7ck_tile6kentryILi2ENS_38FmhaBatchPrefillWithPagedKVCacheKernelINS_40BlockFmhaBatchPrefillPipeline",
         "kernel_unified_attention_3d",
         "attn_fwd",
@@ -140,7 +143,8 @@ PATTERNS: tuple[NamePattern, ...] = (
         r"(?<!rotary_)embedding|indices|offsets_range|index(ing)?_?(backward|elementwise|select|func|copy|put|kernel)"
         r"|gather|scatter|CatArray|permute|linearize"
         r"|Radix_?Sort|bitonic|DeviceScan|ReduceByKey|searchsorted|bucketize|rocprim|cub::Device",
-        "void split_embedding_codegen_forward_unweighted_kernel<c10::Half, c10::Half, float, false, long, 2ul>()",
+        "void split_embedding_codegen_forward_unweighted_kernel<c10::Half, c10::Half, float, false, long, "
+        "2ul>()",
         "void fbgemm_gpu::permute_2D_data_kernel<false, int, int, decltype(nullptr)>()",
         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>()",
         "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long, int, int>::Policy800>()",
@@ -169,7 +173,7 @@ def group_of(kernel_name: str) -> KernelGroup:
 
 
 def group_codes(trace: ChromeTrace, ops: DeviceOps) -> I8:
-    """For each operation the index into GROUPS of what it does; shape (n,). Each distinct name is looked at once."""
+    """The index into GROUPS of each operation; shape (n,). Each distinct name is looked at once."""
     name_ids, which = np.unique(ops.name_id, return_inverse=True)
     codes = np.array([_CODE_OF[group_of(trace.names[i])] for i in name_ids], np.int8)[which]
     codes[ops.kind == MEMCPY] = _CODE_OF[KernelGroup.MEMCPY]

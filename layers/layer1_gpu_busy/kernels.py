@@ -1,8 +1,8 @@
 """Which kernels take the device's time: one row a name, longest first.
 
-The time of a name is the plain sum of its durations, as every profiler's table has it, so shares of all names may
-pass 1 where streams overlap; the busy ratio itself is never made from them (see busy.py). Names are kept whole:
-two template instances of one kernel are two rows.
+The time of a name is the plain sum of its durations, as every profiler's table has it, so shares of all
+names may pass 1 where streams overlap; the busy ratio itself is never made from them (see busy.py).
+Names are kept whole: two template instances of one kernel are two rows.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ def name_totals(ops: DeviceOps) -> NameTotals:
     low, high = ranked[first + (n - 1) // 2], ranked[first + n // 2]
     sums = np.concatenate(([0], np.cumsum(ranked)))
     total = sums[first + n] - sums[first]
-    return NameTotals(name_id.astype(np.int64), n, total, ranked[first + n - 1], (low + high) / 2, order[first])
+    return NameTotals(
+        name_id.astype(np.int64), n, total, ranked[first + n - 1], (low + high) / 2, order[first]
+    )
 
 
 def kernel_table(
     trace: ChromeTrace, ops: DeviceOps, busy_ns: int, top: int | None = TOP_KERNELS
 ) -> tuple[KernelRow, ...]:
-    """The `top` names (None: all) of one device's operations by summed time; shares are of `busy_ns`, its union."""
+    """The `top` names (None: all) of one device by summed time; shares are of its union `busy_ns`."""
     totals = name_totals(ops)
     codes = group_codes(trace, ops)
     longest = np.lexsort((totals.name_id, -totals.total_ns))[:top]

@@ -7,10 +7,11 @@ arrive, so exposed communication is not bandwidth: a straggler on another rank l
 
 from __future__ import annotations
 
-from layers.evidence.intervals import intersect, total, union
+from layers.evidence.intervals import intersect, total
+from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Overlap
-from parsers.chrome_model import KERNEL, Bools, ChromeTrace, DeviceOps
+from parsers.chrome_model import Bools, ChromeTrace, DeviceOps
 
 
 def communication_overlap(trace: ChromeTrace, ops: DeviceOps) -> Overlap | None:
@@ -22,9 +23,8 @@ def overlap_of(ops: DeviceOps, communicates: Bools) -> Overlap | None:
     """The same for any choice of operations taken as communication; the other kernels are computation."""
     if not communicates.any():
         return None
-    computes = (ops.kind == KERNEL) & ~communicates
-    communication = union(ops.start_ns[communicates], ops.end_ns[communicates])
-    computation = union(ops.start_ns[computes], ops.end_ns[computes])
+    communication = busy_time(ops.select(communicates))
+    computation = kernel_time(ops.select(~communicates))
     both_ns = total(intersect(communication, computation))
     return Overlap(
         communication_ns=total(communication),

@@ -1,0 +1,138 @@
+"""What every symptom of the catalogue is told from, and the shape of one entry.
+
+An entry is declarative (what the reader sees, the threshold and who set it, the usual cause, where to look,
+what would disprove it) plus one pure function over `SymptomFacts`. The function answers with `Seen`: present,
+absent, or None where this trace cannot tell, always with numbers that name their n and their window. A trace
+shows phenomena; a symptom is not a root cause without an anchor in the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from layers.layer1_gpu_busy.model import (
+    BatchRow,
+    CopyRow,
+    DeviceBusy,
+    IdleAnatomy,
+    KernelRow,
+    LaunchStats,
+    OperatorRow,
+    Overlap,
+    PhaseRow,
+    ReplayCheck,
+    Steps,
+    Symptom,
+    Window,
+)
+from parsers.chrome_model import ChromeTrace, DeviceOps
+
+TRACELENS = "TraceLens (T)"
+HTA = "HTA (H)"
+PROPOSED = "perfkit's proposal, to be calibrated (D)"
+
+FEW_STEPS = 5
+"""Steps below which no rule per step is applied: below it a trace is directional (SPEC section 0)."""
+
+NO_HOST = "the trace holds no host calls that launched this work: record CPU activities too"
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomFacts:
+    """One device of one trace, with everything that the other files of this layer found in it."""
+
+    trace: ChromeTrace
+    ops: DeviceOps
+    busy: DeviceBusy
+    replays: ReplayCheck
+    steps: Steps
+    idle: IdleAnatomy | None = None
+    launches: LaunchStats | None = None
+    kernels: tuple[KernelRow, ...] = ()
+    copies: tuple[CopyRow, ...] = ()
+    overlap: Overlap | None = None
+    phases: tuple[PhaseRow, ...] = ()
+    operators: tuple[OperatorRow, ...] = ()
+    batches: tuple[BatchRow, ...] = ()
+
+    @property
+    def window(self) -> Window:
+        """First to last activity of the device: what shares are taken of unless they are of steps."""
+        return self.busy.device_window.window
+
+    def share_of_window(self, ns: float) -> float:
+        return ns / self.window.length_ns if self.window.length_ns else 0.0
+
+    @property
+    def host_is_known(self) -> bool:
+        """Whether the trace ties device work to the host calls that launched it."""
+        return self.idle is not None and self.launches is not None and self.launches.correlated_ops > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one check saw. `present` None: this trace cannot show it, and `numbers` says what it takes."""
+
+    present: bool | None
+    numbers: str
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomRule:
+    """One entry of the catalogue; `check` is its only code."""
+
+    code: str
+    title: str
+    threshold: str
+    threshold_source: str
+    usual_cause: str
+    look_next: str
+    disproof: str
+    check: Callable[[SymptomFacts], Seen]
+
+
+def as_symptom(rule: SymptomRule, facts: SymptomFacts) -> Symptom:
+    """The entry with what it saw in these facts."""
+    seen = rule.check(facts)
+    return Symptom(
+        code=rule.code,
+        title=rule.title,
+        present=seen.present,
+        numbers=seen.numbers,
+        threshold=rule.threshold,
+        threshold_source=rule.threshold_source,
+        usual_cause=rule.usual_cause,
+        look_next=rule.look_next,
+        disproof=rule.disproof,
+    )
+
+
+def time_text(ns: float) -> str:
+    """A duration with about three digits in the unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= size:
+            value = ns / size
+            return f"{value:.0f} {unit}" if abs(value) >= 100 else f"{value:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def pct(share: float) -> str:
+    """A share as percent with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 step`, `5 steps`, `3 launches`."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{n:,} {noun}{'' if n == 1 else plural}"
+
+
+def limit(share: float) -> str:
+    """A threshold's share as percent, without decimals."""
+    return f"{100 * share:.0f} %"
+
+
+def window_text(facts: SymptomFacts) -> str:
+    """The device window with its n, as numbers texts name it."""
+    return f"device window of {time_text(facts.window.length_ns)} ({counted(facts.busy.events, 'operation')})"

@@ -1,0 +1,262 @@
+"""Symptoms of the host side of launching: too slow, too little replayed, disturbed.
+
+What the host did during a gap is where to look, not yet why: the occupant of a gap is not its cause.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from layers.evidence.statistics import minimum_n_for_quantile
+from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
+from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step
+from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
+from layers.layer1_gpu_busy.steps import step_of_operations
+from layers.layer1_gpu_busy.symptom_facts import (
+    FEW_STEPS,
+    NO_HOST,
+    PROPOSED,
+    TRACELENS,
+    Seen,
+    SymptomFacts,
+    SymptomRule,
+    counted,
+    limit,
+    pct,
+    time_text,
+    window_text,
+)
+from parsers.chrome_categories import Role
+from parsers.chrome_model import KERNEL, Bools, HostSpans
+
+IDLE_SHARE = 0.15
+"""(T) of the steps, or of the device window where there are none."""
+LAUNCH_BOUND_SHARE = 0.5
+"""(D) of the idle time."""
+SHORT_KERNEL_NS = 10_000
+"""(T)"""
+SHORT_KERNEL_SHARE = 0.5
+"""(D) of the kernels, by count."""
+
+EAGER_STEP_SHARE = 0.20
+"""(D) of the steps."""
+EAGER_TIME_SHARE = 0.10
+"""(D) of the kernel time."""
+
+LAUNCH_TAIL_RATIO = 5.0
+"""(D) p99 over p50 of the duration of launch calls."""
+FULL_QUEUE = 1_000
+"""(H) takes 1,024 queued launches for a full queue; saturated devices of public traces reach 1,003 and
+1,022."""
+FEW_LAUNCHES = minimum_n_for_quantile(0.99)
+"""Launches below which a 99th percentile has no interval."""
+
+ALLOCATING = re.compile(
+    r"^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree|FreeHost)(?!\w*(Async|Array|FromPool))"
+    r"|^cuMem(Alloc|Free|Create|Map)|^(cu|hip)(ModuleLoad|LibraryLoad)"
+)
+"""Runtime calls that allocate or load code. Their stream-ordered forms (`…Async`) are cheap by design."""
+
+COMPILING = re.compile(
+    r"compile_fx|async_compile|convert_frame|CompiledFxGraph|triton/(compiler|runtime/jit)|(nv|hip)rtcCompile"
+)
+"""Compilers at work (torch.compile, Triton, run-time compilers), as frames and annotations name them."""
+
+
+def gaps_between_kernels(facts: SymptomFacts) -> Seen:
+    """S1: many short kernels, each launched too late."""
+    if facts.idle is None or not facts.host_is_known:
+        return Seen(None, NO_HOST)
+    kernel_ns = (facts.ops.end_ns - facts.ops.start_ns)[facts.ops.kind == KERNEL]
+    if not len(kernel_ns):
+        return Seen(False, f"0 kernels in the {window_text(facts)}")
+    share, where = _idle_within(facts, facts.idle)
+    late = facts.idle.by_cause_ns.get(Cause.LAUNCH_BOUND, 0) / max(facts.idle.idle_ns, 1)
+    short, median_ns = float((kernel_ns < SHORT_KERNEL_NS).mean()), float(np.median(kernel_ns))
+    gap_ns = facts.idle.median_gap_ns or 0.0
+    present = share > IDLE_SHARE and late > LAUNCH_BOUND_SHARE and short > SHORT_KERNEL_SHARE
+    return Seen(
+        present,
+        f"idle {pct(share)} of {where}; launch-bound through {pct(late)} of the idle time; {pct(short)} of "
+        f"{len(kernel_ns)} kernels under {time_text(SHORT_KERNEL_NS)}; median gap {time_text(gap_ns)} (n = "
+        f"{facts.idle.gaps}), median kernel {time_text(median_ns)}{_pronounced(present, gap_ns, median_ns)}; "
+        f"{facts.replays.launches} graph launches",
+    )
+
+
+def _pronounced(present: bool, gap_ns: float, kernel_ns: float) -> str:
+    return ": pronounced, gaps outlast kernels" if present and gap_ns > kernel_ns else ""
+
+
+def _idle_within(facts: SymptomFacts, idle: IdleAnatomy) -> tuple[float, str]:
+    """Idle share of the time inside steps, or of the device window where there are none, and of what."""
+    steps = facts.steps.steps
+    span_ns = sum(s.end_ns - s.start_ns for s in steps)
+    if span_ns:
+        within_ns = idle.by_place_ns.get(Place.WITHIN_STEP, 0)
+        return within_ns / span_ns, f"{counted(len(steps), 'step')} ({time_text(span_ns)} on the device)"
+    return facts.share_of_window(idle.idle_ns), f"the {window_text(facts)}, no steps found"
+
+
+def graph_coverage(facts: SymptomFacts) -> Seen:
+    """S1b: graphs are replayed, yet much of the work is launched kernel by kernel."""
+    if not facts.replays.launches:
+        return Seen(False, f"0 graph launches in the {window_text(facts)}: nothing is replayed")
+    if facts.replays.uncovered:
+        return Seen(
+            None,
+            f"{facts.replays.uncovered} of {facts.replays.launches} graph launches recorded no device work: "
+            "coverage takes a trace that records graph nodes",
+        )
+    kernels, in_graph = facts.ops.kind == KERNEL, _in_graph(facts)
+    of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
+    judged, where = _coverage_basis(facts)
+    if judged:
+        kernels &= np.isin(of_op, judged)
+    length = facts.ops.end_ns - facts.ops.start_ns
+    of_time = float(length[kernels & ~in_graph].sum() / max(length[kernels].sum(), 1))
+    replaying = set(of_op[in_graph].tolist())
+    eager = [facts.steps.steps[i] for i in judged if i not in replaying]
+    return Seen(
+        len(eager) > EAGER_STEP_SHARE * len(judged) or of_time > EAGER_TIME_SHARE,
+        f"{pct(of_time)} of the kernel time of {where} lies outside graphs; {len(eager)} of {len(judged)} "
+        f"steps replay nothing{_batches(eager)}; n = {counted(facts.replays.launches, 'graph launch')}",
+    )
+
+
+def _in_graph(facts: SymptomFacts) -> Bools:
+    """Which operations are nodes of a replayed graph."""
+    launched = launched_by(facts.trace, facts.ops)
+    by_replay = np.append(launched.calls.are(Purpose.GRAPH_LAUNCH), False)[launched.call]
+    in_graph: Bools = (facts.ops.graph_id != 0) | by_replay
+    return in_graph
+
+
+def _coverage_basis(facts: SymptomFacts) -> tuple[list[int], str]:
+    """The steps that graphs are meant to cover (decode steps, else all, else none), and their name."""
+    steps = facts.steps.steps
+    working = [i for i, step in enumerate(steps) if step.operations]
+    decode = [i for i in working if steps[i].kind == "decode"]
+    if decode:
+        return decode, counted(len(decode), "decode step")
+    return working, counted(len(working), "step") if working else f"the {window_text(facts)}"
+
+
+def _batches(steps: list[Step]) -> str:
+    sizes = sorted({s.batch_size for s in steps if s.batch_size is not None})
+    return f" (batch sizes {', '.join(map(str, sizes))})" if sizes else ""
+
+
+def steady_allocation(facts: SymptomFacts) -> Seen:
+    """S9: allocation, code loading or compilation after the first step."""
+    if not len(facts.trace.host):
+        return Seen(None, NO_HOST)
+    seen, steps = _allocations(facts), facts.steps.steps
+    if not len(seen):
+        return Seen(
+            False, f"0 allocating, loading or compiling calls among {len(facts.trace.host)} host spans"
+        )
+    if len(steps) < FEW_STEPS:
+        return Seen(
+            None,
+            f"{len(seen)} allocating, loading or compiling calls, {counted(len(steps), 'step')}: it takes "
+            f"{FEW_STEPS} to tell warm-up from steady state",
+        )
+    late = seen.select((seen.start_ns >= steps[0].host_end_ns) & (seen.start_ns < steps[-1].host_end_ns))
+    return Seen(
+        len(late) > 0,
+        f"{len(late)} allocating, loading or compiling calls after the first of {len(steps)} steps, "
+        f"{time_text(float((late.end_ns - late.start_ns).sum()))} on the host{_most_frequent(facts, late)}; "
+        f"{len(seen) - len(late)} before or beyond",
+    )
+
+
+def _allocations(facts: SymptomFacts) -> HostSpans:
+    spans = spans_of(facts.trace, Role.RUNTIME, Role.OPERATOR, Role.ANNOTATION, Role.PYTHON)
+    return spans.select(
+        names_matching(facts.trace, spans, ALLOCATING) | names_matching(facts.trace, spans, COMPILING)
+    )
+
+
+def _most_frequent(facts: SymptomFacts, spans: HostSpans) -> str:
+    if not len(spans):
+        return ""
+    name_ids, n = np.unique(spans.name_id, return_counts=True)
+    return f", most often {facts.trace.names[name_ids[n.argmax()]]} ({n.max()})"
+
+
+def host_contention(facts: SymptomFacts) -> Seen:
+    """S10: the same launch call takes very different times, and not for want of room in the launch queue."""
+    stats = facts.launches
+    if (
+        stats is None
+        or stats.call_p50_ns is None
+        or stats.call_p99_ns is None
+        or stats.launches < FEW_LAUNCHES
+    ):
+        n = stats.launches if stats else 0
+        return Seen(None, f"{counted(n, 'launch call')}; a 99th percentile takes {FEW_LAUNCHES}")
+    ratio = stats.call_p99_ns / max(stats.call_p50_ns, 1.0)
+    text = (
+        f"launch calls p50 {time_text(stats.call_p50_ns)}, p99 {time_text(stats.call_p99_ns)} "
+        f"({ratio:.1f}x), n = {stats.launches:,}"
+    )
+    if ratio > LAUNCH_TAIL_RATIO and (stats.queue_depth_max or 0) >= FULL_QUEUE:
+        return Seen(
+            None,
+            f"{text}; up to {stats.queue_depth_max:,} operations were queued: the long calls may wait for "
+            "the device",
+        )
+    return Seen(ratio > LAUNCH_TAIL_RATIO, f"{text}; other processes' CPU use is not in a trace")
+
+
+S1 = SymptomRule(
+    code="S1",
+    title="Gaps between small kernels",
+    threshold=f"idle > {limit(IDLE_SHARE)}, launch-bound > {limit(LAUNCH_BOUND_SHARE)} of it, and "
+    f"> {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
+    threshold_source=f"idle share and kernel length {TRACELENS}; the rest {PROPOSED}",
+    usual_cause="Launching one kernel costs the host more than running it costs the device.",
+    look_next="CUDA graphs for the decode step, fusion or torch.compile; then the trace again.",
+    disproof="The step gets faster in proportion to a smaller batch: then the device was the limit. Or the "
+    "gaps close when the profiler records no stacks.",
+    check=gaps_between_kernels,
+)
+
+S1B = SymptomRule(
+    code="S1b",
+    title="Low graph coverage",
+    threshold=f"> {limit(EAGER_STEP_SHARE)} of decode steps or > {limit(EAGER_TIME_SHARE)} of kernel time "
+    "outside graphs while graphs are replayed",
+    threshold_source=PROPOSED,
+    usual_cause="No captured graph for the shapes that occur, or a path that falls back to eager.",
+    look_next="The eager steps' batch sizes against the captured set; the engine's log for fallbacks.",
+    disproof="The eager steps are prefill, which is not meant to be captured.",
+    check=graph_coverage,
+)
+
+S9 = SymptomRule(
+    code="S9",
+    title="Allocation or compilation in steady state",
+    threshold="any after the first step",
+    threshold_source=PROPOSED,
+    usual_cause="Dynamic shapes miss the allocator's cache or a compiled-kernel cache.",
+    look_next="Shapes of the steps that allocate; allocator retries; recompilation logs "
+    "(TORCH_LOGS=recompiles).",
+    disproof="A second capture after a longer warm-up shows none.",
+    check=steady_allocation,
+)
+
+S10 = SymptomRule(
+    code="S10",
+    title="Host contention",
+    threshold=f"launch call p99 > {LAUNCH_TAIL_RATIO:.0f}x p50",
+    threshold_source=PROPOSED,
+    usual_cause="Other processes or threads take the CPU, or the launching thread waits for the GIL or a "
+    "full queue.",
+    look_next="perfkit preflight --watch for foreign CPU use; Layer 2 for the GIL; pin the process.",
+    disproof="The long calls are the first of their kernel (module loading) or block on a full launch queue.",
+    check=host_contention,
+)

@@ -1,0 +1,204 @@
+"""Symptoms of waiting between steps: an idle start, a wait for the token, a lookahead without overlap."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from layers.evidence.intervals import Intervals, clip, covered, total
+from layers.layer1_gpu_busy.busy import busy_time
+from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
+from layers.layer1_gpu_busy.model import Cause, Place
+from layers.layer1_gpu_busy.runtime_calls import RETURNS_AT_ONCE, Purpose, launched_by, runtime_calls
+from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
+from layers.layer1_gpu_busy.symptom_facts import (
+    FEW_STEPS,
+    NO_HOST,
+    PROPOSED,
+    Seen,
+    SymptomFacts,
+    SymptomRule,
+    counted,
+    limit,
+    pct,
+    time_text,
+    window_text,
+)
+from parsers.chrome_categories import Role
+from parsers.chrome_model import I64, HostSpans
+
+START_GAP_SHARE = 0.05
+"""(D) of the time from one step's start to the next one's."""
+START_GAP_NS = 1_000_000
+"""(D)"""
+
+WAIT_IDLE_SHARE = 0.05
+"""(D) of the device window."""
+WAITS_PER_STEP = 1.0
+"""(D)"""
+
+HIDDEN_RESOLVE_SHARE = 0.5
+"""(D) of the time spent in resolving results."""
+
+RESOLVING = re.compile(r"\b(execute_resolve|process_batch_result)")
+"""Ranges and Python frames in which an engine with lookahead takes over the previous step's results."""
+
+
+def idle_at_step_start(facts: SymptomFacts) -> Seen:
+    """S2: the device idles between the last operation of one step and the first of the next."""
+    steps = [s for s in facts.steps.steps if s.operations]
+    if len(steps) < FEW_STEPS:
+        return Seen(
+            None,
+            f"{counted(len(steps), 'step')} with device work; it takes {FEW_STEPS}, annotated or repeating",
+        )
+    start = np.array([s.start_ns for s in steps], np.int64)
+    reach = np.maximum.accumulate(np.array([s.end_ns for s in steps], np.int64))[:-1]
+    opens = np.maximum(start[1:], reach)
+    gap = opens - reach - covered(busy_time(facts.ops), reach, opens)
+    share, median_ns = float(np.median(gap / np.maximum(np.diff(start), 1))), float(np.median(gap))
+    return Seen(
+        share > START_GAP_SHARE or median_ns > START_GAP_NS,
+        f"median idle before a step {time_text(median_ns)}, {pct(share)} of the time from step to step, "
+        f"longest {time_text(float(gap.max()))} (n = {len(gap)} gaps, {len(steps)} "
+        f"steps){_host_in_gap(facts)}",
+    )
+
+
+def _host_in_gap(facts: SymptomFacts) -> str:
+    """What the host did in the largest idle stretch that lies at the start of a step or between steps."""
+    places = (Place.STEP_START, Place.BETWEEN_STEPS)
+    largest = facts.idle.largest if facts.idle else ()
+    doing = next((g.host_op or g.host_call for g in largest if g.place in places), "")
+    return f"; in the largest the host was in {doing}" if doing else ""
+
+
+def gap_after_sampling(facts: SymptomFacts) -> Seen:
+    """S3: the host waits for a result in every step, and the device idles until the host goes on."""
+    if facts.idle is None or not facts.host_is_known:
+        return Seen(None, NO_HOST)
+    causes, places = facts.idle.by_cause_ns, facts.idle.by_place_ns
+    waiting_ns = causes.get(Cause.SYNC, 0) + causes.get(Cause.COPY, 0)
+    idle_ns = max(waiting_ns, places.get(Place.AFTER_SAMPLING, 0))
+    share, waits, steps = facts.share_of_window(idle_ns), _waits(facts), facts.steps.steps
+    rate = waits / len(steps) if steps else float(waits)
+    over = f"{rate:.1f} a step over {counted(len(steps), 'step')}" if steps else "no steps found"
+    return Seen(
+        rate >= WAITS_PER_STEP and share > WAIT_IDLE_SHARE,
+        f"idle while or after the host waited {pct(share)} of the {window_text(facts)}; "
+        f"{counted(waits, 'waiting call')}, {over}; {_to_host(facts)}",
+    )
+
+
+def _waits(facts: SymptomFacts) -> int:
+    """Calls that made the host wait within the steps, or within the device window where there are none."""
+    calls = runtime_calls(facts.trace)
+    blocking_copy = calls.are(Purpose.COPY) & ~names_matching(facts.trace, calls.spans, RETURNS_AT_ONCE)
+    at = calls.spans.start_ns[calls.are(Purpose.SYNC) | blocking_copy]
+    low = min((s.host_start_ns for s in facts.steps.steps), default=facts.window.start_ns)
+    high = max((s.host_end_ns for s in facts.steps.steps), default=facts.window.end_ns)
+    return int(((at >= low) & (at < high)).sum())
+
+
+def _to_host(facts: SymptomFacts) -> str:
+    rows = [row for row in facts.copies if row.direction.startswith("DtoH")]
+    return ", ".join(f"{row.n} copies {row.direction}" for row in rows) or "0 copies to the host"
+
+
+def lookahead_without_overlap(facts: SymptomFacts) -> Seen:
+    """S3b: results are resolved with nothing of the next step running beside it."""
+    spans = spans_of(facts.trace, Role.ANNOTATION, Role.PYTHON)
+    resolves = spans.select(names_matching(facts.trace, spans, RESOLVING))
+    if len(resolves) < FEW_STEPS or not facts.steps.steps:
+        return Seen(
+            None,
+            f"{counted(len(resolves), 'range')} named like execute_resolve and "
+            f"{counted(len(facts.steps.steps), 'step')}; it takes {FEW_STEPS} of both (perfkit run --tag "
+            "names ranges without touching the engine)",
+        )
+    hidden_ns = _hidden_in_resolves(facts, resolves)
+    total_ns = int((resolves.end_ns - resolves.start_ns).sum())
+    share = hidden_ns / max(total_ns, 1)
+    return Seen(
+        share < HIDDEN_RESOLVE_SHARE,
+        f"{pct(share)} of {time_text(total_ns)} in {len(resolves)} resolve ranges had the next step running",
+    )
+
+
+def _hidden_in_resolves(facts: SymptomFacts, resolves: HostSpans) -> int:
+    """Time inside the ranges during which a step ran that was launched before the range and outlived its
+    wait.
+
+    A step that ends with the wait is the one that was waited for: that it ran beside the range hid
+    nothing.
+    """
+    first_launch_ns, work = _steps_by_launch(facts)
+    latest = np.searchsorted(first_launch_ns, resolves.start_ns) - 1
+    waited_ns = _wait_ends(facts, resolves)
+    hidden = 0
+    for i in np.flatnonzero(latest >= 0):
+        step = work[latest[i]]
+        if step.end[-1] > waited_ns[i]:
+            hidden += total(clip(step, int(resolves.start_ns[i]), int(resolves.end_ns[i])))
+    return hidden
+
+
+def _steps_by_launch(facts: SymptomFacts) -> tuple[I64, list[Intervals]]:
+    """For each step with known launches, in launch order: its first launch, and when it ran on the device."""
+    launched = launched_by(facts.trace, facts.ops)
+    of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
+    lasting = facts.ops.end_ns > facts.ops.start_ns
+    mine = np.flatnonzero(launched.known & lasting & (of_op != NO_STEP))
+    mine = mine[np.lexsort((launched.start_ns[mine], of_op[mine]))]
+    edges = np.flatnonzero(np.diff(of_op[mine], prepend=NO_STEP))
+    parts = np.split(mine, edges[1:]) if len(mine) else []
+    parts.sort(key=lambda part: int(launched.start_ns[part[0]]))
+    first_launch_ns = np.array([launched.start_ns[part[0]] for part in parts], np.int64)
+    return first_launch_ns, [busy_time(facts.ops.select(part)) for part in parts]
+
+
+def _wait_ends(facts: SymptomFacts, resolves: HostSpans) -> I64:
+    """When the last synchronising call begun inside each range returned; its start where there is none."""
+    calls = runtime_calls(facts.trace)
+    syncs = calls.spans.select(calls.are(Purpose.SYNC))
+    last = np.searchsorted(syncs.start_ns, resolves.end_ns) - 1
+    inside = (last >= 0) & (np.append(syncs.start_ns, 0)[last] >= resolves.start_ns)
+    return np.where(inside, np.append(syncs.end_ns, 0)[last], resolves.start_ns)
+
+
+S2 = SymptomRule(
+    code="S2",
+    title="Idle at step start",
+    threshold=f"median gap > {limit(START_GAP_SHARE)} of the step or > {time_text(START_GAP_NS)}",
+    threshold_source=PROPOSED,
+    usual_cause="The host schedules and prepares inputs after the previous step has ended.",
+    look_next="Layer 2 on the scheduler thread; overlapped scheduling, persistent input buffers.",
+    disproof="The gap is there with an empty queue only: then nothing was submitted and load is the limit.",
+    check=idle_at_step_start,
+)
+
+S3 = SymptomRule(
+    code="S3",
+    title="Gap after sampling",
+    threshold=f">= {WAITS_PER_STEP:.0f} wait a step and idle at waits > {limit(WAIT_IDLE_SHARE)} of the "
+    "window",
+    threshold_source=PROPOSED,
+    usual_cause="The host needs the sampled token: .item(), .tolist(), .cpu(), nonzero, a hash on the host.",
+    look_next="torch.cuda.set_sync_debug_mode to find the line; lookahead with pinned ping-pong buffers; "
+    "what the wait prevents (graph capture) may cost more than the wait.",
+    disproof="The device is busy while the host waits: a wait alone costs nothing.",
+    check=gap_after_sampling,
+)
+
+S3B = SymptomRule(
+    code="S3b",
+    title="Lookahead without overlap",
+    threshold=f"the next step runs during < {limit(HIDDEN_RESOLVE_SHARE)} of the resolve time",
+    threshold_source=PROPOSED,
+    usual_cause="Lookahead is off or fell back (small batch), the next launch depends on the result on the "
+    "host, or the GIL serialises launch and resolve.",
+    look_next="The engine's own counter of lookahead steps; the order launch(N), resolve(N-1) in the trace.",
+    disproof="Resolve is a small part of the step: then there is little to hide.",
+    check=lookahead_without_overlap,
+)
