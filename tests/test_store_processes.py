@@ -14,7 +14,6 @@ from tests.evidence_builders import RESULT, start_process, tables_file
 
 RECORD = """
 import sys
-from itertools import count
 from pathlib import Path
 from layers.evidence.store import Investigation
 from tests.evidence_builders import ENDED, RESULT, STARTED

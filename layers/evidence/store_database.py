@@ -4,8 +4,8 @@
     another process is writing    waited for, up to `patience_s`
     disk full, read-only, damage  a StoreError in words; what was committed before stays
 
-A transaction starts with BEGIN IMMEDIATE, so it either owns the file or has changed nothing, and a commit is
-on the disk when it returns (SQLite's default, synchronous = FULL).
+A transaction starts with BEGIN IMMEDIATE, so it owns the file or has changed nothing. A commit is on the disk
+when it returns (synchronous = FULL). sqlite-utils is imported only where a file is opened: it brings pandas.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from layers.evidence.file_system import Journal
 from layers.evidence.store_schema import APPLICATION_ID, VERSION, bring_up_to, version_of
 from parsers.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 T = TypeVar("T")
 
@@ -89,6 +90,7 @@ class SharedDatabase:
     def _prepare(self, journal: Journal) -> None:
         patiently(lambda: refuse_foreign(self.path, self.tables), self._patience_s)
         self.tables.execute("PRAGMA foreign_keys = ON")
+        self.tables.execute("PRAGMA synchronous = FULL")
         if self.tables.journal_mode != journal:
             patiently(lambda: self.tables.execute(f"PRAGMA journal_mode = {journal}"), self._patience_s)
         if version_of(self.tables) < VERSION:
@@ -155,9 +157,16 @@ def patiently(action: Callable[[], T], patience_s: float) -> T:
 
 
 def _connect(path: Path, patience_s: float) -> Database:
-    """Open an existing file; transactions are ours to begin, and no plugin of sqlite-utils takes part."""
+    """Open an existing file; transactions are ours to begin."""
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
+    return _tables(connection)
+
+
+def _tables(connection: sqlite3.Connection) -> Database:
+    """The connection as sqlite-utils has it, without plugins that happen to be installed."""
+    from sqlite_utils import Database
+
     return Database(connection, recursive_triggers=False, execute_plugins=False)
 
 
@@ -165,7 +174,7 @@ def _build(path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        bring_up_to(Database(connection, recursive_triggers=False, execute_plugins=False))
+        bring_up_to(_tables(connection))
         connection.execute("COMMIT")
     finally:
         connection.close()

@@ -12,14 +12,15 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING, Any
 
 from layers.evidence.finding import Finding, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result, all_measurements, to_document
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 Row = Mapping[str, Any]
 
@@ -42,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One recorded command and the whole document that it answered with."""
+    """One recorded command and the document that it answered with; its paths start at the working folder."""
 
     id: int
     call: Call

@@ -8,7 +8,10 @@ released step is never edited: a change of the tables is a new step.
 
 from __future__ import annotations
 
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 APPLICATION_ID = int.from_bytes(b"PFKT", "big")
 """Marks a file as perfkit's own (sqlite.org/pragma.html#pragma_application_id)."""
