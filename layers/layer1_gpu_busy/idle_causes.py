@@ -1,0 +1,173 @@
+"""Why the device idled: what the thread that ended each idle stretch was doing meanwhile.
+
+A gap ends with an operation; the call that launched it, on its thread, decides:
+
+- no such call in the trace: UNKNOWN (QUEUED when it was made before the recording began);
+- the call began before the gap did: the work was QUEUED, waiting for an event or for the launch itself;
+- the call began inside the gap: the host was late. From the start of the gap until that call returned, each
+  moment goes to what the thread was doing, first match wins: a synchronising call → SYNC; a copy call that
+  returned only after its copy was done → COPY; a long call that launches nothing (allocation, module loading)
+  → HOST_WORK; any other runtime call or the dispatch of an operator → LAUNCH_BOUND; an annotation, a Python
+  frame or a long operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait →
+  NOTHING_SUBMITTED. From the call's return on, the work was QUEUED.
+
+A sync call that ends as the device drains is normal, so only its part inside the gap counts. Pauses between
+two calls or operators that are shorter than the shortest Python frame kept are the interpreter on its way
+from one to the next, so they count as LAUNCH_BOUND: without stacks they would look like nothing, with stacks
+like work. Long means not below that floor. The parts of a gap sum to its length exactly. Who occupied a gap
+is not proof of who caused it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from layers.evidence.intervals import Intervals, covered, gaps, subtract, union
+from layers.layer1_gpu_busy.annotations import is_step_marker
+from layers.layer1_gpu_busy.host_stack import (
+    ByThread,
+    by_thread,
+    names_matching,
+    names_that,
+    outermost_operators,
+    spans_of,
+)
+from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
+from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, RETURNS_AT_ONCE, Launched, Purpose
+from parsers.chrome_categories import Role
+from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace, DeviceOps, HostSpans
+
+WAITING_FRAME = re.compile(
+    r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
+    r"|\bthreading\.py\(\d+\): wait|\bqueue\.py\(\d+\): get|\bselectors\.py\(\d+\): select"
+    r"|\bzmq\b.*: (poll|recv)"
+)
+"""Python frames in which a thread waits for others to give it work; names as torch.profiler writes frames."""
+
+NEVER_NS = np.iinfo(np.int64).min
+
+
+def split_by_cause(
+    trace: ChromeTrace, ops: DeviceOps, launched: Launched, idle: DeviceGaps
+) -> dict[Cause, I64]:
+    """Time of each gap by cause: one array of shape (gaps,) a cause, which sum to the gaps' lengths."""
+    parts = {cause: np.zeros(len(idle), np.int64) for cause in Cause}
+    enders = launched.take(idle.after)
+    late = enders.known & (enders.start_ns > idle.start_ns)
+    queued = (enders.known & ~late) | enders.before_recording
+    unknown = ~late & ~queued
+    parts[Cause.QUEUED][queued] = idle.length_ns[queued]
+    parts[Cause.UNKNOWN][unknown] = idle.length_ns[unknown]
+    host = _host(trace, ops, launched)
+    for thread in np.unique(enders.track_id[late]):
+        here = np.flatnonzero(late & (enders.track_id == thread))
+        returned_ns = np.minimum(enders.end_ns[here], idle.end_ns[here])
+        parts[Cause.QUEUED][here] = idle.end_ns[here] - returned_ns
+        _split_host_time(_activity(host, int(thread)), idle.start_ns[here], returned_ns, here, parts)
+    return parts
+
+
+def _split_host_time(
+    activity: dict[Cause, Intervals], start_ns: I64, end_ns: I64, gaps_here: I64, parts: dict[Cause, I64]
+) -> None:
+    """Give each stretch [start, end) of host time to what the thread did; the rest to NOTHING_SUBMITTED."""
+    rest = end_ns - start_ns
+    for cause, when in activity.items():
+        parts[cause][gaps_here] = covered(when, start_ns, end_ns)
+        rest = rest - parts[cause][gaps_here]
+    parts[Cause.NOTHING_SUBMITTED][gaps_here] = rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """The spans that tell what a thread was doing."""
+
+    calls: ByThread
+    syncs: ByThread
+    blocking_copies: ByThread
+    launches: ByThread
+    other_calls: ByThread
+    operators: ByThread
+    work: ByThread
+    waits: ByThread
+
+
+def _host(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> _Host:
+    calls = launched.calls
+    work = spans_of(trace, Role.ANNOTATION, Role.PYTHON)
+    work = work.select(~names_that(trace, work, is_step_marker))
+    waits = names_matching(trace, work, WAITING_FRAME)
+    return _Host(
+        calls=by_thread(calls.spans),
+        syncs=by_thread(calls.spans.select(calls.are(Purpose.SYNC))),
+        blocking_copies=by_thread(calls.spans.select(_blocking_copies(trace, ops, launched))),
+        launches=by_thread(calls.spans.select(calls.are(*LAUNCHING))),
+        other_calls=by_thread(calls.spans.select(calls.are(Purpose.OTHER))),
+        operators=by_thread(outermost_operators(trace)),
+        work=by_thread(work.select(~waits)),
+        waits=by_thread(work.select(waits)),
+    )
+
+
+def _blocking_copies(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> Bools:
+    """Copy calls that returned only after their copy was done, by name or as their times show."""
+    calls = launched.calls
+    done_ns = np.full(len(calls.spans), NEVER_NS)
+    np.maximum.at(done_ns, launched.call[launched.known], ops.end_ns[launched.known])
+    waited = (done_ns > NEVER_NS) & (calls.spans.end_ns >= done_ns)
+    return calls.are(Purpose.COPY) & (waited | ~names_matching(trace, calls.spans, RETURNS_AT_ONCE))
+
+
+def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
+    """What one thread was doing: disjoint normal sets by the cause that each stands for, first match wins."""
+    syncs, copies = _when(host.syncs.of(thread)), _when(host.blocking_copies.of(thread))
+    dispatch, long_operators = _operators(host, thread)
+    waiting = _either(syncs, copies)
+    stalls = subtract(_when(_long(host.other_calls.of(thread))), waiting)
+    submitting = _without_short_pauses(_either(_when(host.calls.of(thread)), dispatch))
+    submitting = subtract(submitting, _either(waiting, stalls))
+    work = subtract(_either(_when(host.work.of(thread)), long_operators), _when(host.waits.of(thread)))
+    return {
+        Cause.SYNC: syncs,
+        Cause.COPY: subtract(copies, syncs),
+        Cause.LAUNCH_BOUND: submitting,
+        Cause.HOST_WORK: _either(stalls, subtract(work, _either(waiting, submitting))),
+    }
+
+
+def _operators(host: _Host, thread: int) -> tuple[Intervals, Intervals]:
+    """Outermost operators: those that launch something or are brief, and the long ones that do not."""
+    spans = host.operators.of(thread)
+    launch_ns = host.launches.of(thread).start_ns
+    launches = np.searchsorted(launch_ns, spans.end_ns) > np.searchsorted(launch_ns, spans.start_ns)
+    dispatch = launches | ~_is_long(spans)
+    return _when(spans.select(dispatch)), _when(spans.select(~dispatch))
+
+
+def _without_short_pauses(of: Intervals) -> Intervals:
+    """The set with pauses below the floor of Python frames filled."""
+    if not len(of.start):
+        return of
+    pauses = gaps(of, int(of.start[0]), int(of.end[-1]))
+    short = pauses.end - pauses.start < PYTHON_FRAME_FLOOR_NS
+    return _either(of, Intervals(pauses.start[short], pauses.end[short]))
+
+
+def _is_long(spans: HostSpans) -> Bools:
+    return spans.end_ns - spans.start_ns >= PYTHON_FRAME_FLOOR_NS
+
+
+def _long(spans: HostSpans) -> HostSpans:
+    return spans.select(_is_long(spans))
+
+
+def _when(spans: HostSpans) -> Intervals:
+    return union(spans.start_ns, spans.end_ns)
+
+
+def _either(a: Intervals, b: Intervals) -> Intervals:
+    return union(np.concatenate((a.start, b.start)), np.concatenate((a.end, b.end)))

@@ -1,0 +1,72 @@
+"""The named ranges that users put around parts of their code, and the device work launched inside each.
+
+Work counts for a range when its launch call started inside it on the same thread, however late it ran. So a
+nested range's work counts for the outer one too, and device times of different names may overlap: rows are
+not parts of a whole. Step markers are left out (steps.py has them).
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from layers.evidence.intervals import Intervals, covered, total, union
+from layers.layer1_gpu_busy.annotations import is_step_marker
+from layers.layer1_gpu_busy.host_stack import names_that, spans_of
+from layers.layer1_gpu_busy.model import PhaseRow
+from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
+from parsers.chrome_categories import Role
+from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
+
+TOP_PHASES = 20
+"""Rows that a reader looks through."""
+
+COUNTER = re.compile(r"#\d+$")
+"""A running number at the end of a name: ranges that differ only in it are one phase."""
+
+
+def phase_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
+    """The names with the most summed host time, most first; empty where nobody annotated anything."""
+    ranges = spans_of(trace, Role.ANNOTATION)
+    ranges = ranges.select(~names_that(trace, ranges, is_step_marker))
+    launched = launched_by(trace, ops)
+    names, name_of = _phase_names(trace, ranges)
+    time_ns = np.bincount(name_of, weights=ranges.end_ns - ranges.start_ns, minlength=len(names))
+    top = np.argsort(-time_ns, kind="stable")[:TOP_PHASES]
+    return tuple(_row(names[i], ranges.select(name_of == i), ops, launched) for i in top)
+
+
+def _phase_names(trace: ChromeTrace, ranges: HostSpans) -> tuple[list[str], I64]:
+    """The phases by name, and the phase of each range."""
+    name_ids, which = np.unique(ranges.name_id, return_inverse=True)
+    stripped = np.array([COUNTER.sub("", trace.names[i]) for i in name_ids], object)
+    names, merged = np.unique(stripped, return_inverse=True)
+    return list(names), merged[which]
+
+
+def _row(name: str, ranges: HostSpans, ops: DeviceOps, launched: Launched) -> PhaseRow:
+    duration_ns = ranges.end_ns - ranges.start_ns
+    inside = _launched_inside(ranges, launched)
+    return PhaseRow(
+        name=name,
+        n=len(ranges),
+        host_p50_ns=float(np.median(duration_ns)),
+        host_total_ns=int(duration_ns.sum()),
+        device_busy_ns=total(union(ops.start_ns[inside], ops.end_ns[inside])),
+        device_ops=int(inside.sum()),
+    )
+
+
+def _launched_inside(ranges: HostSpans, launched: Launched) -> Bools:
+    """Which operations were launched inside one of the ranges, on its thread."""
+    inside = np.zeros(len(launched.known), bool)
+    for track in np.intersect1d(ranges.track_id, launched.track_id[launched.known]):
+        here = ranges.select(ranges.track_id == track)
+        candidates = launched.known & (launched.track_id == track)
+        inside |= candidates & _within(union(here.start_ns, here.end_ns), launched.start_ns)
+    return inside
+
+
+def _within(of: Intervals, at_ns: I64) -> Bools:
+    return covered(of, at_ns, at_ns + 1) > 0

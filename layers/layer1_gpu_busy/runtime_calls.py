@@ -1,0 +1,144 @@
+"""Host calls into the CUDA, HIP and oneAPI runtimes: what each is for, and which one launched an operation.
+
+The purpose is read from the name by one ordered table. A call that launched recorded operations is a launch
+whatever its name says (old CUPTI tables write `INVALID` for calls newer than themselves). Operations find
+their call by correlation id: many operations to one call for graphs, and none where the call lies outside the
+recording.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from layers.layer1_gpu_busy.host_stack import spans_of
+from parsers.chrome_categories import Role
+from parsers.chrome_model import I8, I64, NO_CORRELATION, Bools, ChromeTrace, DeviceOps, HostSpans
+
+
+class Purpose(IntEnum):
+    """What a runtime call is for."""
+
+    OTHER = 0
+    LAUNCH = 1
+    GRAPH_LAUNCH = 2
+    COPY = 3
+    MEMSET = 4
+    SYNC = 5
+
+
+LAUNCHING = (Purpose.LAUNCH, Purpose.GRAPH_LAUNCH, Purpose.COPY, Purpose.MEMSET)
+"""Calls that put work on the device."""
+
+PURPOSES: tuple[tuple[Purpose, str], ...] = (
+    (Purpose.OTHER, r"LaunchHostFunc"),
+    (Purpose.GRAPH_LAUNCH, r"^(cuda|cu|hip)GraphLaunch"),
+    (
+        Purpose.LAUNCH,
+        r"^(cuda|cu)Launch|^hip\w*Launch|^(ur|pi)EnqueueKernelLaunch|^zeCommandListAppendLaunch",
+    ),
+    (
+        Purpose.COPY,
+        r"^(cuda|cu|hip)Memcpy|^(ur|pi)Enqueue(USM|Mem)\w*(Memcpy|Copy)|^zeCommandListAppendMemoryCopy",
+    ),
+    (Purpose.MEMSET, r"^(cuda|cu|hip)Memset|^(ur|pi)Enqueue(USM|Mem)\w*Fill|^zeCommandListAppendMemoryFill"),
+    (
+        Purpose.SYNC,
+        r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread)Synchronize"
+        r"|^(ur|pi)(EventWait|EventsWait|QueueFinish)|^ze\w+Synchronize",
+    ),
+)
+"""First match wins. Names: CUDA runtime and driver API, HIP runtime API, Unified Runtime and Level Zero."""
+
+RETURNS_AT_ONCE = re.compile(r"Async")
+"""Copies so named need not wait; the others (`cudaMemcpy`, `hipMemcpyWithStream`) return when done."""
+
+NO_CALL = -1
+
+_COMPILED = tuple((purpose, re.compile(pattern)) for purpose, pattern in PURPOSES)
+
+
+def purpose_of(name: str) -> Purpose:
+    """What a call is for, by its name; OTHER when no pattern knows it."""
+    return next((purpose for purpose, pattern in _COMPILED if pattern.search(name)), Purpose.OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """All runtime and driver calls of a trace by start time, with what each is for; shape (n,)."""
+
+    spans: HostSpans
+    purpose: I8
+
+    def are(self, *purposes: Purpose) -> Bools:
+        """Which calls serve one of the purposes."""
+        chosen: Bools = np.isin(self.purpose, purposes)
+        return chosen
+
+
+def runtime_calls(trace: ChromeTrace) -> Calls:
+    """The runtime and driver calls; each distinct name is looked at once."""
+    spans = spans_of(trace, Role.RUNTIME)
+    name_ids, which = np.unique(spans.name_id, return_inverse=True)
+    purpose = np.array([purpose_of(trace.names[i]) for i in name_ids], np.int8)
+    return Calls(spans, purpose[which])
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The call that launched each of one device's operations; all arrays have shape (operations,).
+
+    `call` indexes `calls.spans` and is NO_CALL where the trace holds no such call; the three columns after
+    `known` say nothing there. `before_recording`: no call, and an id below that of every recorded call, so
+    the launch was made before the recording began (ids count up with the calls of a process).
+    """
+
+    calls: Calls
+    call: I64
+    known: Bools
+    start_ns: I64
+    end_ns: I64
+    track_id: I64
+    before_recording: Bools
+
+    def take(self, op: I64) -> Launched:
+        """The same for chosen operations, in that order; -1 chooses none, which has no call."""
+        call = np.append(self.call, NO_CALL)[op]
+        known, before = (np.append(flags, False)[op] for flags in (self.known, self.before_recording))
+        columns = (self.start_ns, self.end_ns, self.track_id)
+        start_ns, end_ns, track_id = (np.append(column, 0)[op] for column in columns)
+        return Launched(self.calls, call, known, start_ns, end_ns, track_id, before)
+
+    def by(self, *purposes: Purpose) -> Bools:
+        """Which operations a call of one of the purposes launched."""
+        launches: Bools = np.append(self.calls.are(*purposes), False)[self.call]
+        return self.known & launches
+
+
+def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
+    """Tie operations to their calls by correlation id; O(n log n). CUPTI numbers from 1, so 0 ties nothing.
+
+    Where several calls share an id (files of several ranks merged into one) the first is taken. Calls of
+    unknown purpose that launched something become launches.
+    """
+    calls = runtime_calls(trace)
+    ids, first = _first_call_of_id(calls)
+    at = np.searchsorted(ids, ops.correlation)
+    known = (ops.correlation > 0) & (np.append(ids, NO_CORRELATION)[at] == ops.correlation)
+    call = np.where(known, np.append(first, NO_CALL)[at], NO_CALL)
+    before_recording = ~known & (ops.correlation > 0) & (at == 0)
+    columns = (calls.spans.start_ns, calls.spans.end_ns, calls.spans.track_id.astype(np.int64))
+    start_ns, end_ns, track_id = (np.append(column, 0)[call] for column in columns)
+    unnamed = call[known][calls.purpose[call[known]] == Purpose.OTHER]
+    calls.purpose[unnamed] = Purpose.LAUNCH
+    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording)
+
+
+def _first_call_of_id(calls: Calls) -> tuple[I64, I64]:
+    """The distinct correlation ids, ascending, and the first call of each."""
+    rows = np.flatnonzero(calls.spans.correlation > 0)
+    ids, first = np.unique(calls.spans.correlation[rows], return_index=True)
+    return ids, rows[first]
