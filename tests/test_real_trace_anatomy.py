@@ -1,7 +1,7 @@
 """Steps, idle time and launches of public traces, against what is known of each file.
 
-Graph launches are as counted by the files' own list (MANIFEST.md). What starves the device (a data loader, image
-processing between a copy out and a copy in) is what the files' own spans name there.
+Graph launches are as counted by the files' own list (MANIFEST.md). What starves the device (a data loader,
+image processing between a copy out and a copy in) is what the files' own spans name there.
 """
 
 from __future__ import annotations
