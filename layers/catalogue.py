@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from layers.evidence.guard import Guard
+from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -34,7 +36,7 @@ def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
     return guards
 
 
-CATALOGUE = gather()
+CATALOGUE = gather(TRACE_GUARDS, RUN_GUARDS)
 
 
 def find(code_or_name: str, guards: Iterable[AnyGuard]) -> AnyGuard | None:

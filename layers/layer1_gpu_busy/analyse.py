@@ -30,7 +30,7 @@ from parsers.chrome_model import ChromeTrace, DeviceOps
 
 def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
     """Every device of the trace, by device id; none where it holds no device operation."""
-    look = _ratios if trace.busy_only else _anatomy
+    look = _ratios if trace.busy_only else analyse_device
     ops_by_device = [ops_of(trace, device) for device in devices_of(trace)]
     devices = tuple(look(trace, ops) for ops in ops_by_device)
     pairs = [] if trace.busy_only else list(zip(ops_by_device, devices, strict=True))
@@ -52,7 +52,8 @@ def _ratios(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
     return DeviceAnalysis(measure_busy(trace, ops), check_replays(trace, ops))
 
 
-def _anatomy(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+    """Ratios and anatomy of one device (all `ops` are its own, at least one)."""
     steps, window = find_steps(trace, ops), device_window(ops)
     facts = SymptomFacts(
         trace=trace,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
-from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
@@ -27,6 +27,8 @@ COMMUNICATION_SHARE = 0.5
 """Communication in busy time, part of which is waiting for other ranks. perfkit's choice."""
 ROUND_EVENT_CAPS = (1_000_000, 5_000_000)
 """Event limits at which the XLA trace viewer export stops without notice (jax issue 21295)."""
+QUEUED_SHARE = 0.5
+"""Idle time with work already queued beyond which the host cannot be blamed for most of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +241,14 @@ def over_reading(facts: TraceFacts) -> Outcome | None:
     return Outcome(
         True, "device-op time counts any resident kernel; SM active and tensor active: not measured"
     )
+
+
+def idle_while_queued(facts: TraceFacts) -> Outcome | None:
+    device = facts.device
+    if device is None or device.idle is None or not device.idle.idle_ns or facts.ratio is None:
+        return None
+    share = device.idle.by_cause_ns[Cause.QUEUED] / device.idle.idle_ns
+    depth = device.launches.queue_depth_p50 if device.launches else None
+    queue = f"; median queue at a launch: {depth:,.0f} operations" if depth is not None else ""
+    fired = share > QUEUED_SHARE and word_of(facts.ratio, facts.thresholds) is Word.HOST_BOUND
+    return Outcome(fired, f"{share:.1%} of the idle time passed with work already queued{queue}")

@@ -13,10 +13,11 @@ from layers.layer1_gpu_busy.guard_checks import (
     DOMINANT_SHARE,
     HOLE_SHARE,
     MISSING_LAUNCH_TOLERANCE,
+    QUEUED_SHARE,
     TraceFacts,
 )
 
-GUARDS: tuple[Guard[TraceFacts], ...] = (
+TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
     Guard(
         code="PK101",
         name="graph-replay-blind-spot",
@@ -237,8 +238,24 @@ GUARDS: tuple[Guard[TraceFacts], ...] = (
         cause="Busy means that some kernel was resident, not that the chip was full: one block on one "
         "multiprocessor counts like all of them.",
         detection="A device-bound verdict from time alone.",
-        remedy="Look at SM active and tensor active (perfkit layer1 --dcgm or --live) and at the roofline.",
+        remedy="Look at SM active and tensor active (dcgmi dmon -e 1002,1004) and at perfkit roofline.",
         source="DCGM documentation of fields 1002 and 1004.",
         check=checks.over_reading,
+    ),
+    Guard(
+        code="PK117",
+        name="idle-while-queued",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A low busy ratio although the host is far ahead of the device.",
+        cause="The device waited for something that is not the host: an event of another stream, another "
+        "rank, a host function, the profiler's own buffer flush.",
+        detection=f"A host-bound ratio, and more than {QUEUED_SHARE:.0%} of the idle time is ended by "
+        "operations whose launch call began before it.",
+        remedy="Look at the largest gaps and what ended them; record all ranks; measure without a tracer "
+        "(nvidia-smi dmon, dcgmi dmon) to see whether the gaps exist without the profiler.",
+        source="NVIDIA Nsight Systems guidance on queue time; an A100 training trace in the HTA collection: "
+        "35.6 % busy with a median of 820 operations queued.",
+        check=checks.idle_while_queued,
     ),
 )

@@ -17,10 +17,13 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
+from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.guards import GUARDS
+from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
 from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK, RankTable, rank_table
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -40,24 +43,29 @@ class Judged:
     scope: str
     guards: tuple[Checked, ...]
 
-    @property
-    def directional(self) -> bool:
-        return strongest_effect(self.guards) is Effect.DIRECTIONAL
 
-
-def judge_traces(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> Result:
-    """The result of `perfkit layer1 --trace` for one or more analysed traces."""
+def judge_traces(
+    traces: Sequence[TraceAnalysis], thresholds: Thresholds, unread: Sequence[Unread] = ()
+) -> Result:
+    """The result of `perfkit layer1 --trace` for one or more analysed traces; `unread` files weaken it."""
     judged = _judge_all(traces, thresholds)
+    of_run = apply_guards(RUN_GUARDS, RunFacts(traces, unread))
     captures = count_captures(judged)
     rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
     return Result(
         command="layer1",
-        verdict=_verdict(judged, thresholds),
-        guards=[checked for j in judged for checked in j.guards],
+        verdict=_verdict(judged, of_run, thresholds),
+        guards=[*of_run, *(checked for j in judged for checked in j.guards)],
         measurements=[m for j in judged for m in _measurements(j)],
         findings=_findings(judged, captures),
-        sections=sections(traces, rows, thresholds),
+        sections=sections(traces, rows, thresholds, ranks_of(traces)),
     )
+
+
+def ranks_of(traces: Sequence[TraceAnalysis]) -> RankTable | None:
+    """The table of ranks, None unless several different ranks were given and read whole."""
+    ranks = [rank for trace in traces for rank in trace.ranks]
+    return rank_table(ranks) if len({rank.rank for rank in ranks} - {UNKNOWN_RANK}) > 1 else None
 
 
 def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[Judged]:
@@ -66,7 +74,7 @@ def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
         facts = TraceFacts(trace, device, thresholds)
-        guards = tuple(apply_guards(GUARDS, facts, scope if len(pairs) > 1 else ""))
+        guards = tuple(apply_guards(TRACE_GUARDS, facts, scope if len(pairs) > 1 else ""))
         judged.append(Judged(trace, device, _word(facts, guards), scope, guards))
     return judged
 
@@ -111,7 +119,7 @@ def count_captures(judged: Sequence[Judged]) -> int:
     return len(values)
 
 
-def _verdict(judged: Sequence[Judged], thresholds: Thresholds) -> Verdict:
+def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Thresholds) -> Verdict:
     standing = [j for j in judged if j.word is not Word.VOID]
     if not standing:
         return Verdict(
@@ -119,9 +127,9 @@ def _verdict(judged: Sequence[Judged], thresholds: Thresholds) -> Verdict:
         )
     words = Counter(j.word for j in standing)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
-    directional = len(standing) < len(judged) or any(j.directional for j in standing)
+    guards = [*of_run, *(checked for j in standing for checked in j.guards)]
+    directional = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
     reached = Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION
-    guards = [checked for j in standing for checked in j.guards]
     because = _because(standing, words, thresholds) + _left_out(len(judged) - len(standing))
     return Verdict(
         word, directional, because, exit_code_for(reached, guards, directional=directional), _next(word)
@@ -164,7 +172,7 @@ def _next(word: Word) -> str:
     return {
         Word.HOST_BOUND: "Layer 2: perfkit stages, then perfkit layer2",
         Word.DEVICE_BOUND: "kernels: perfkit roofline, then the ncu command of the top kernels",
-        Word.UNDECIDED: "a second method (--nsys, --dcgm, --smi, --live) or a longer steady capture",
+        Word.UNDECIDED: "a longer steady capture, or a second method (dcgmi dmon, nvidia-smi dmon)",
         Word.VOID: "",
     }[word]
 

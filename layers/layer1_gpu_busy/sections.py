@@ -14,6 +14,7 @@ import msgspec
 
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
+from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 
@@ -35,10 +36,17 @@ class DeviceRow:
 
 
 def sections(
-    traces: Sequence[TraceAnalysis], rows: Sequence[DeviceRow], thresholds: Thresholds
+    traces: Sequence[TraceAnalysis],
+    rows: Sequence[DeviceRow],
+    thresholds: Thresholds,
+    ranks: RankTable | None,
 ) -> dict[str, Any]:
-    """The `devices`, `anatomy`, `traces` and `thresholds` of the JSON document."""
+    """The `devices`, `anatomy`, `ranks` (where there are several), `traces` and `thresholds` of the
+    document.
+    """
+    ranked = {"ranks": msgspec.to_builtins(ranks)} if ranks is not None else {}
     return {
+        **ranked,
         "devices": [_device(row) for row in rows],
         "anatomy": [_anatomy(row) for row in rows if row.device.idle is not None],
         "traces": [_trace(trace) for trace in traces],

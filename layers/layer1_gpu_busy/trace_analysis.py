@@ -1,4 +1,6 @@
-"""One analysed trace file: what `analyse.py` makes, what the judge reads, and what travels between processes."""
+"""One analysed trace file: what `analyse.py` makes, what the judge reads, and what travels between
+processes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from parsers.loss import Loss
 
 @dataclass(frozen=True, slots=True)
 class TraceAnalysis:
-    """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's size.
+    """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's
+    size.
 
     `ranks` has one entry a device where the trace was read whole, for the table of ranks.
     """

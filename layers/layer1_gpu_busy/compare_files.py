@@ -1,0 +1,22 @@
+"""Compare two trace files: the device with the most operations of each."""
+
+from __future__ import annotations
+
+from layers.layer1_gpu_busy.analyse import analyse_device
+from layers.layer1_gpu_busy.busy import devices_of, ops_of
+from layers.layer1_gpu_busy.compare import Comparison, Side, compare_traces
+from parsers.chrome_trace import read_chrome_trace
+from parsers.errors import InvalidMeasurement
+
+
+def compare_files(before: str, after: str) -> Comparison:
+    """`after` against `before`. Raises InvalidMeasurement where one of them holds no device operation."""
+    return compare_traces(_side(before), _side(after))
+
+
+def _side(path: str) -> Side:
+    trace = read_chrome_trace(path)
+    if not len(trace.device_ops):
+        raise InvalidMeasurement(f"{path}: no device operation: there is nothing to compare")
+    ops = max((ops_of(trace, device) for device in devices_of(trace)), key=len)
+    return Side(path.rsplit("/", 1)[-1], trace, ops, analyse_device(trace, ops))

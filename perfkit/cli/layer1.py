@@ -1,0 +1,97 @@
+"""`perfkit layer1`: is the GPU busy, and where does its idle time lie?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from layers.layer1_gpu_busy.collect import Collected, collect_traces, find_trace_files
+from layers.layer1_gpu_busy.judge import judge_traces
+from layers.layer1_gpu_busy.roofline_question import Question
+from layers.layer1_gpu_busy.thresholds import Thresholds
+from parsers.errors import UsageError
+from perfkit.cli import options, output
+from perfkit.cli import roofline_options as ask
+from perfkit.cli.layer1_extras import Extra, comparison_extra, roofline_extra, with_sections
+from perfkit.cli.layer1_view import show_layer1
+from perfkit.cli.record import record_result
+
+
+def layer1(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Chrome traces, folders of them, or quoted glob patterns."),
+    ] = None,
+    trace: Annotated[
+        list[str] | None, typer.Option("--trace", metavar="FILE", help="The same; may be repeated.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="FILE", help="An earlier trace to compare with.")
+    ] = None,
+    busy_only: Annotated[
+        bool, typer.Option("--busy-only", help="Ratios alone: several times faster, no anatomy.")
+    ] = False,
+    host_bound: Annotated[
+        float, typer.Option("--host-bound", metavar="SHARE", help="Device-op time up to here is host-bound.")
+    ] = 0.60,
+    device_bound: Annotated[
+        float, typer.Option("--device-bound", metavar="SHARE", help="From here on it is device-bound.")
+    ] = 0.90,
+    measured_tpot: ask.MeasuredTpot = None,
+    gpu: ask.Gpu = None,
+    params: ask.Params = None,
+    dtype: ask.Dtype = "bf16",
+    context: ask.Context = None,
+    batch: ask.Batch = 1,
+    layers: ask.Layers = None,
+    kv_heads: ask.KvHeads = None,
+    head_dim: ask.HeadDim = None,
+    tp: ask.Tp = 1,
+    json: options.Json = False,
+    investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
+    no_record: options.NoRecord = False,
+) -> int:
+    """Is the GPU busy, and where does its idle time lie?
+
+    Reads chrome traces of torch.profiler (plain or gzip). Ranks of one run go in together.
+
+    Example: perfkit layer1 --trace rank*.json.gz
+    """
+    started = datetime.now(UTC)
+    thresholds = Thresholds(host_bound, device_bound)
+    names = [*(trace or []), *(files or [])]
+    if not names:
+        raise UsageError("name a trace: perfkit layer1 --trace FILE (perfkit layer1 --help shows the rest)")
+    if measured_tpot is not None and params is None:
+        raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
+    collected = _collect(names, busy_only)
+    result = judge_traces(collected.traces, thresholds, collected.unread)
+    extras: list[Extra] = []
+    if params is not None:
+        question = Question(
+            params=params,
+            dtype=dtype,
+            context=context,
+            batch=batch,
+            gpu=gpu,
+            layers=layers,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            tp=tp,
+            measured_tpot=measured_tpot,
+        )
+        extras.append(roofline_extra(collected, question))
+    if compare is not None:
+        extras.append(comparison_extra(compare, collected))
+    result = with_sections(result, extras)
+    if not no_record:
+        record_result(investigation, result, started)
+    return output.finish(result, as_json=json, show=lambda r: show_layer1(r, collected, extras))
+
+
+def _collect(names: list[str], busy_only: bool) -> Collected:
+    paths = find_trace_files(names)
+    with output.progress(f"reading {len(paths)} traces", len(paths)) as step:
+        return collect_traces(paths, busy_only, step)
