@@ -25,7 +25,9 @@ from parsers.errors import PerfkitError, UnreadableInput
 
 TRACE_PATTERNS = ("*.json", "*.json.gz")
 IN_PROCESS_BELOW_BYTES = 8 << 20
-"""Files that together are smaller (as they lie on the disk) are read faster than a process starts for each."""
+"""Files that together are smaller (as they lie on the disk) are read faster than a process starts for
+each.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Collected:
 
 
 def find_trace_files(names: Sequence[str]) -> list[str]:
-    """Files, folders (their *.json and *.json.gz) and glob patterns as paths, each once, sorted within a name.
+    """Files, folders (their *.json and *.json.gz) and glob patterns as paths, each once, sorted within a
+    name.
 
     Raises UnreadableInput for a name that stands for no file at all.
     """

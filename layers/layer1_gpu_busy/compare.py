@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.batches import busy_per_step
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, KernelRow, Steps
@@ -210,8 +211,8 @@ def _caveats(a: Side, b: Side, kind: str) -> list[str]:
         if of_a != of_b:
             found.append(f"different {what}: {a.label} {of_a or 'unnamed'}, {b.label} {of_b or 'unnamed'}")
     found += [
-        f"{side.label}: {side.analysis.replays.uncovered} graph launches recorded no work, its times are "
-        "too small"
+        f"{side.label}: {counted(side.analysis.replays.uncovered, 'graph launch')} without recorded work, "
+        "so its times are too small"
         for side in (a, b)
         if side.analysis.replays.uncovered
     ]

@@ -13,10 +13,12 @@ from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
+from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.thresholds import Word
 
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
+SHORT_NAME_CHARACTERS = 60
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
 
@@ -47,16 +49,19 @@ def _verdict(
     ratio = device.busy.device_window.device_op_ratio or 0.0
     window_ms = device.busy.device_window.window.length_ns / 1e6
     window = f"{window_ms:,.1f} ms, n = {device.busy.events:,} operations"
-    base = f"{scope}: busy {ratio:.1%} of its own window ({window})"
+    base = f"{scope}: busy {pct(ratio)} of its own window ({window})"
     if word is Word.HOST_BOUND:
         yield _finding(
-            f"{base}: the host does not keep it busy", judged, "go to Layer 2: perfkit stages", rests_on
+            f"{base}: the host does not keep it busy",
+            judged,
+            "go to Layer 2: which stage holds requests, and stacks of the scheduler thread",
+            rests_on,
         )
-        limit = f"{scope}: kernels are not the limit: making all of them free would save at most {ratio:.1%}"
+        limit = f"{scope}: kernels are not the limit: making all of them free would save at most {pct(ratio)}"
         yield _finding(limit, judged, "leave kernels and attention back end alone", rests_on, negative=True)
     elif word is Word.DEVICE_BOUND:
         limit = (
-            f"{scope}: the host is not the limit: without idle time at most {1 - ratio:.1%} would be saved"
+            f"{scope}: the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
         )
         yield _finding(f"{base}: the device is the limit", judged, top_kernel_advice(device), rests_on)
         yield _finding(limit, judged, "leave scheduling and launch overhead alone", rests_on, negative=True)
@@ -71,14 +76,14 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if not device.kernels:
         return "perfkit roofline; run without --busy-only for the kernel table"
     top = device.kernels[0]
-    return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({top.share:.1%} of busy time)"
+    return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({pct(top.share)} of busy time)"
 
 
 def short_name(name: str) -> str:
-    """A kernel's name without template arguments and parameters, for sentences."""
-    plain = name.replace("void ", "", 1) if name.startswith("void ") else name
+    """A kernel's name without return type, template arguments and parameters, for sentences."""
+    plain = name.removeprefix("void ").replace("(anonymous namespace)::", "")
     cut = min((at for at in (plain.find("<"), plain.find("(")) if at > 0), default=len(plain))
-    return plain[:cut][:60]
+    return plain[:cut].strip()[:SHORT_NAME_CHARACTERS]
 
 
 def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
@@ -106,9 +111,14 @@ def _idle(
     if cause_ns / idle.idle_ns < WORTH_A_FINDING:
         return
     of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {idle.gaps:,} gaps"
-    what = f"{scope}: {cause_ns / idle.idle_ns:.1%} of the idle time ({of_what})"
-    where = f"; most of it lies {place} ({place_ns / idle.idle_ns:.1%})"
-    yield _finding(f"{what}: {cause}{where}", hinted, "perfkit layer2: which line of which thread", rests_on)
+    what = f"{scope}: {pct(cause_ns / idle.idle_ns)} of the idle time ({of_what})"
+    where = f"; most of it lies {place} ({pct(place_ns / idle.idle_ns)})"
+    yield _finding(
+        f"{what}: {cause}{where}",
+        hinted,
+        "Layer 2: which line of which thread (py-spy with --idle)",
+        rests_on,
+    )
 
 
 def _symptom(symptom: Symptom, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str) -> Finding:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
+from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -57,7 +58,7 @@ def replays(facts: TraceFacts) -> Outcome | None:
         )
     low, high = check.low_ratio, check.high_ratio
     bounds = (
-        f"the true ratio lies between {low:.1%} and {high:.1%}"
+        f"the true ratio lies between {pct(low)} and {pct(high)}"
         if low is not None and high is not None
         else ""
     )
@@ -128,7 +129,7 @@ def windows_disagree(facts: TraceFacts) -> Outcome | None:
     by_steps = facts.device.busy.steps_window.device_op_ratio
     if by_steps is None:
         return None
-    message = f"{facts.ratio:.1%} of the device window, {by_steps:.1%} of the profiled steps"
+    message = f"{pct(facts.ratio)} of the device window, {pct(by_steps)} of the profiled steps"
     return Outcome(word_of(facts.ratio, facts.thresholds) != word_of(by_steps, facts.thresholds), message)
 
 
@@ -174,7 +175,7 @@ def dominance(facts: TraceFacts) -> Outcome | None:
         return None
     share = busy.longest_op_ns / busy_ns
     name = busy.longest_op_name[:60]
-    return Outcome(share > DOMINANT_SHARE, f"the longest operation is {share:.1%} of all busy time ({name})")
+    return Outcome(share > DOMINANT_SHARE, f"the longest operation is {pct(share)} of all busy time ({name})")
 
 
 def hole(facts: TraceFacts) -> Outcome | None:
@@ -187,9 +188,11 @@ def hole(facts: TraceFacts) -> Outcome | None:
     rest_ns = window_ns - gap_ns
     share = gap_ns / window_ns if window_ns else 0.0
     without = (
-        f"; without it the ratio is {device.busy.device_window.device_op_ns / rest_ns:.1%}" if rest_ns else ""
+        f"; without it the ratio is {pct(device.busy.device_window.device_op_ns / rest_ns)}"
+        if rest_ns
+        else ""
     )
-    message = f"the longest gap is {share:.1%} of the device window ({gap_ns / 1e6:,.3f} ms){without}"
+    message = f"the longest gap is {pct(share)} of the device window ({gap_ns / 1e6:,.3f} ms){without}"
     return Outcome(share > HOLE_SHARE, message)
 
 
@@ -216,7 +219,7 @@ def communication(facts: TraceFacts) -> Outcome | None:
         return None
     busy_ns = facts.device.busy.device_window.device_op_ns
     share = facts.device.overlap.communication_ns / busy_ns if busy_ns else 0.0
-    message = f"communication kernels are {share:.1%} of busy time; waiting for other ranks is part of them"
+    message = f"communication kernels are {pct(share)} of busy time; waiting for other ranks is part of them"
     return Outcome(share > COMMUNICATION_SHARE, message)
 
 
@@ -251,4 +254,4 @@ def idle_while_queued(facts: TraceFacts) -> Outcome | None:
     depth = device.launches.queue_depth_p50 if device.launches else None
     queue = f"; median queue at a launch: {depth:,.0f} operations" if depth is not None else ""
     fired = share > QUEUED_SHARE and word_of(facts.ratio, facts.thresholds) is Word.HOST_BOUND
-    return Outcome(fired, f"{share:.1%} of the idle time passed with work already queued{queue}")
+    return Outcome(fired, f"{pct(share)} of the idle time passed with work already queued{queue}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
+from layers.evidence.wording import limit
 from layers.layer1_gpu_busy import guard_checks as checks
 from layers.layer1_gpu_busy.guard_checks import (
     COMMUNICATION_SHARE,
@@ -62,7 +63,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
         "profiler "
         "session in one process.",
-        detection=f"More than {MISSING_LAUNCH_TOLERANCE:.0%} of the outermost kernel launch calls "
+        detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
         "(captures apart) "
         "have no operation with their correlation id.",
         remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per "
@@ -133,7 +134,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         sees="A busy ratio that a single operation makes.",
         cause="A first-use initialisation, a collective that waited for a late rank, or a duration that the "
         "profiler got wrong.",
-        detection=f"The longest operation is more than {DOMINANT_SHARE:.0%} of the union of all.",
+        detection=f"The longest operation is more than {limit(DOMINANT_SHARE)} of the union of all.",
         remedy="Look at that operation first; record a window without it.",
         source="TraceLens issue 972 (one event 99.07 % of GPU time); Hyperloom PR 1249.",
         check=checks.dominance,
@@ -147,7 +148,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         cause="The window from first to last activity joins separate stretches: an early kernel, a pause "
         "between "
         "requests, a profiler that started late.",
-        detection=f"The longest gap is more than {HOLE_SHARE:.0%} of the device window.",
+        detection=f"The longest gap is more than {limit(HOLE_SHARE)} of the device window.",
         remedy="Judge by steps; record under steady load.",
         source="An SGLang decode trace in the TraceLens collection: 2.06 % with its first kernel, 93.5 % "
         "without.",
@@ -200,7 +201,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.NOTE,
         sees="A high busy ratio on one rank of several.",
         cause="A collective kernel is resident while it waits for the slowest rank: busy is not working.",
-        detection=f"Communication kernels are more than {COMMUNICATION_SHARE:.0%} of busy time.",
+        detection=f"Communication kernels are more than {limit(COMMUNICATION_SHARE)} of busy time.",
         remedy="Read all ranks together (perfkit layer1 --trace rank*.json.gz) and look at the straggler.",
         source="NVIDIA Megatron-Bridge profiling pitfalls; Hyperloom PR 1249.",
         check=checks.communication,
@@ -250,7 +251,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         sees="A low busy ratio although the host is far ahead of the device.",
         cause="The device waited for something that is not the host: an event of another stream, another "
         "rank, a host function, the profiler's own buffer flush.",
-        detection=f"A host-bound ratio, and more than {QUEUED_SHARE:.0%} of the idle time is ended by "
+        detection=f"A host-bound ratio, and more than {limit(QUEUED_SHARE)} of the idle time is ended by "
         "operations whose launch call began before it.",
         remedy="Look at the largest gaps and what ended them; record all ranks; measure without a tracer "
         "(nvidia-smi dmon, dcgmi dmon) to see whether the gaps exist without the profiler.",

@@ -17,6 +17,7 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
+from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
@@ -31,6 +32,14 @@ from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 CAPTURES_AGREE_WITHIN = 0.05
 """Captures of one workload whose ratios lie this close repeat each other. perfkit's choice: a fifth of the
 distance from a threshold to the middle of the undecided range."""
+
+
+NEXT = {
+    Word.HOST_BOUND: "Layer 2: which stage holds requests, then py-spy --idle on the scheduler thread",
+    Word.DEVICE_BOUND: "kernels: perfkit roofline, then the ncu command of the top kernels",
+    Word.UNDECIDED: "a longer steady capture, or a second method (dcgmi dmon, nvidia-smi dmon)",
+}
+"""Where each verdict leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +137,31 @@ def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Th
     words = Counter(j.word for j in standing)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
     guards = [*of_run, *(checked for j in standing for checked in j.guards)]
-    directional = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
+    weakened = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
+    directional = weakened and word is not Word.UNDECIDED
     reached = Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION
     because = _because(standing, words, thresholds) + _left_out(len(judged) - len(standing))
     return Verdict(
-        word, directional, because, exit_code_for(reached, guards, directional=directional), _next(word)
+        word,
+        directional,
+        because,
+        exit_code_for(reached, guards, directional=directional),
+        _next(word, standing),
     )
+
+
+def _next(word: Word, standing: Sequence[Judged]) -> str:
+    """Where to look, and for a host-bound device what kernel work could win at most."""
+    ratios = [j.device.busy.device_window.device_op_ratio or 0.0 for j in standing if j.device]
+    at_most = f". Kernel tuning can win at most {pct(max(ratios))}" if word is Word.HOST_BOUND else ""
+    return NEXT[word] + at_most
 
 
 def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thresholds) -> str:
     if len(standing) == 1:
         return _one_device(standing[0], thresholds)
     ratios = [j.device.busy.device_window.device_op_ratio or 0.0 for j in standing if j.device]
-    spread = f"{min(ratios):.1%} to {max(ratios):.1%} over {len(ratios)} devices, each of its own window"
+    spread = f"{pct(min(ratios))} to {pct(max(ratios))} over {len(ratios)} devices, each of its own window"
     split = ", ".join(f"{n} {word}" for word, n in words.items())
     return f"device busy {spread}" + (f": {split}" if len(words) > 1 else f" ({thresholds})")
 
@@ -149,7 +170,7 @@ def _one_device(j: Judged, thresholds: Thresholds) -> str:
     assert j.device is not None
     window = j.device.busy.device_window
     ratio = window.device_op_ratio or 0.0
-    base = f"device busy {ratio:.1%} of its own window ({window.window.length_ns / 1e6:,.1f} ms, "
+    base = f"device busy {pct(ratio)} of its own window ({window.window.length_ns / 1e6:,.1f} ms, "
     disagree = next((c.message for c in j.guards if c.fired and c.name == "window-decides"), "")
     return base + f"{j.device.busy.events:,} operations; {disagree or thresholds})"
 
@@ -166,15 +187,6 @@ def _first_code(judged: Sequence[Judged]) -> str:
 
 def _left_out(void: int) -> str:
     return f"; {void} void {'device' if void == 1 else 'devices'} left out" if void else ""
-
-
-def _next(word: Word) -> str:
-    return {
-        Word.HOST_BOUND: "Layer 2: perfkit stages, then perfkit layer2",
-        Word.DEVICE_BOUND: "kernels: perfkit roofline, then the ncu command of the top kernels",
-        Word.UNDECIDED: "a longer steady capture, or a second method (dcgmi dmon, nvidia-smi dmon)",
-        Word.VOID: "",
-    }[word]
 
 
 def _measurements(j: Judged) -> list[Measurement]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import DeviceBusy, Overlap
 from layers.layer1_gpu_busy.overlap import communication_overlap
-from layers.layer1_gpu_busy.symptom_facts import counted, pct, time_text
 from parsers.chrome_model import ChromeTrace, DeviceOps
 from parsers.errors import UsageError
 

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Overlap
 from layers.layer1_gpu_busy.overlap import overlap_of
@@ -20,10 +21,6 @@ from layers.layer1_gpu_busy.symptom_facts import (
     Seen,
     SymptomFacts,
     SymptomRule,
-    counted,
-    limit,
-    pct,
-    time_text,
     window_text,
 )
 from parsers.chrome_model import Bools

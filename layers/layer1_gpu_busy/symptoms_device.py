@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from layers.evidence.intervals import subtract, total
+from layers.evidence.wording import limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.gemm_shapes import ProductRow, product_rows
 from layers.layer1_gpu_busy.gpu_table import GpuSpec, find_gpu
@@ -21,9 +22,6 @@ from layers.layer1_gpu_busy.symptom_facts import (
     Seen,
     SymptomFacts,
     SymptomRule,
-    limit,
-    pct,
-    time_text,
     window_text,
 )
 from parsers.chrome_model import MEMCPY

@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from layers.evidence.statistics import minimum_n_for_quantile
+from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step
 from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
@@ -22,10 +23,6 @@ from layers.layer1_gpu_busy.symptom_facts import (
     Seen,
     SymptomFacts,
     SymptomRule,
-    counted,
-    limit,
-    pct,
-    time_text,
     window_text,
 )
 from parsers.chrome_categories import Role

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.symptom_facts import (
-    FEW_STEPS,
-    PROPOSED,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    time_text,
-)
+from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, PROPOSED, Seen, SymptomFacts, SymptomRule
 
 F64 = npt.NDArray[np.float64]
 

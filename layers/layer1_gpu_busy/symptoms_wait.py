@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, covered, total
+from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import Cause, Place
@@ -19,10 +20,6 @@ from layers.layer1_gpu_busy.symptom_facts import (
     Seen,
     SymptomFacts,
     SymptomRule,
-    counted,
-    limit,
-    pct,
-    time_text,
     window_text,
 )
 from parsers.chrome_categories import Role
@@ -103,7 +100,7 @@ def _waits(facts: SymptomFacts) -> int:
 
 def _to_host(facts: SymptomFacts) -> str:
     rows = [row for row in facts.copies if row.direction.startswith("DtoH")]
-    return ", ".join(f"{row.n} copies {row.direction}" for row in rows) or "0 copies to the host"
+    return "copies to the host: " + (", ".join(f"{row.n} {row.direction}" for row in rows) or "0")
 
 
 def lookahead_without_overlap(facts: SymptomFacts) -> Seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from layers.evidence.wording import limit
 from parsers.errors import UsageError
 
 
@@ -37,7 +38,8 @@ class Thresholds:
             )
 
     def __str__(self) -> str:
-        return f"device-op time <= {self.host_bound:.0%} host-bound, >= {self.device_bound:.0%} device-bound"
+        low, high = limit(self.host_bound), limit(self.device_bound)
+        return f"device-op time <= {low} host-bound, >= {high} device-bound"
 
 
 def word_of(ratio: float, thresholds: Thresholds) -> Word:

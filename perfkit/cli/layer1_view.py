@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
+from layers.evidence.wording import exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.findings import ncu_command, short_name
 from layers.layer1_gpu_busy.judge import ranks_of
@@ -96,7 +97,7 @@ def _ratios(device: DeviceAnalysis) -> None:
 
 
 def _ratio_row(name: str, ratio: float | None, n: int, window: WindowRatio) -> Sequence[str]:
-    value = f"{ratio:.2%}" if ratio is not None else "not measured"
+    value = exact_pct(ratio) if ratio is not None else "not measured"
     return name, value, f"{n:,}", f"{window.window.length_ns / 1e6:,.2f}", WINDOWS[window.window.name]
 
 
@@ -105,11 +106,11 @@ def _idle(idle: IdleAnatomy) -> None:
         return
     output.line()
     causes = sorted(idle.by_cause_ns.items(), key=lambda item: -item[1])
-    rows = [[str(cause), f"{ns / idle.idle_ns:.1%}", f"{ns / 1e6:,.2f}"] for cause, ns in causes if ns]
+    rows = [[str(cause), f"{pct(ns / idle.idle_ns)}", f"{ns / 1e6:,.2f}"] for cause, ns in causes if ns]
     title = f"where the idle time is (n = {idle.gaps:,} gaps)"
     output.show(output.table([title, "share", "ms"], rows, right=[1, 2]))
     places = sorted(idle.by_place_ns.items(), key=lambda item: -item[1])
-    _paragraph("it lies", ", ".join(f"{place} {ns / idle.idle_ns:.1%}" for place, ns in places if ns))
+    _paragraph("it lies", ", ".join(f"{place} {pct(ns / idle.idle_ns)}" for place, ns in places if ns))
     for gap in idle.largest[:LARGEST_GAPS_SHOWN]:
         host = f"; host was in {gap.host_op[:60]}" if gap.host_op else ""
         before = short_name(gap.before_op) or "the end"
@@ -121,21 +122,17 @@ def _launches(stats: LaunchStats) -> None:
     if stats.delay_p50_ns is None or stats.empty_queue_share is None or stats.queue_depth_p50 is None:
         return
     text = (
-        f"n = {stats.launches:,}; {stats.empty_queue_share:.1%} found the device's queue empty, median queue "
-        f"{stats.queue_depth_p50:,.0f}; launch to start {_us(stats.delay_p50_ns)} at the median"
+        f"n = {stats.launches:,}; {pct(stats.empty_queue_share)} found the device's queue empty, "
+        f"median queue {stats.queue_depth_p50:,.0f}; launch to start {time_text(stats.delay_p50_ns)} at the median"
     )
     output.line()
     _paragraph("launches", text)
 
 
-def _us(ns: float) -> str:
-    return f"{ns / 1e3:,.1f} µs" if ns < 1e6 else f"{ns / 1e6:,.1f} ms"
-
-
 def _kernels(device: DeviceAnalysis) -> None:
     output.line()
     rows = [
-        [short_name(k.name)[:40], k.group, f"{k.n:,}", f"{k.share:.1%}", _us(k.median_ns)]
+        [short_name(k.name)[:40], k.group, f"{k.n:,}", pct(k.share), time_text(k.median_ns)]
         for k in device.kernels[:TOP_KERNELS_SHOWN]
     ]
     head = ["most device time", "kind", "n", "of busy", "median"]
@@ -162,8 +159,8 @@ def _device_table(result: Result) -> None:
         [
             str(d["scope"]),
             str(d["word"]),
-            f"{d['device_op_ratio']:.2%}" if "device_op_ratio" in d else "not measured",
-            f"{d['kernel_time_ratio']:.2%}" if "kernel_time_ratio" in d else "not measured",
+            exact_pct(d["device_op_ratio"]) if "device_op_ratio" in d else "not measured",
+            exact_pct(d["kernel_time_ratio"]) if "kernel_time_ratio" in d else "not measured",
             f"{d['events']:,}",
             f"{d['window_us'] / 1e3:,.2f}",
         ]
@@ -175,25 +172,27 @@ def _device_table(result: Result) -> None:
 
 def _rank_lines(ranks: RankTable) -> None:
     output.line()
-    if ranks.spread is not None and ranks.min_ratio is not None and ranks.max_ratio is not None:
-        spread = f"{len(ranks.rows)} ranks from {ranks.min_ratio:.1%} to {ranks.max_ratio:.1%}"
-        _paragraph("ranks", f"{spread}, median {ranks.median_ratio:.1%}")
+    low, middle, high = ranks.min_ratio, ranks.median_ratio, ranks.max_ratio
+    if low is not None and middle is not None and high is not None:
+        _paragraph("ranks", f"{len(ranks.rows)} from {pct(low)} to {pct(high)}, median {pct(middle)}")
     named = f"rank {ranks.straggler.rank}" if ranks.straggler is not None else "none named"
     _paragraph("straggler", f"{named}: {ranks.because}")
 
 
 def _checks(guards: Sequence[Checked]) -> None:
     output.line()
-    fired = [g for g in guards if g.fired]
+    fired: dict[tuple[Effect, str], list[Checked]] = {}
+    for guard in guards:
+        if guard.fired:
+            fired.setdefault((guard.effect, guard.code), []).append(guard)
     order = list(Effect)
-    for guard in sorted(fired, key=lambda g: order.index(g.effect)):
-        whose = f"{guard.scope}: " if guard.scope else ""
-        _paragraph(guard.code, f"{guard.name}: {guard.effect}. {whose}{guard.message}")
-    clear = list(
-        dict.fromkeys(g.code for g in guards if not g.fired and g.code not in {f.code for f in fired})
-    )
+    for (effect, code), same in sorted(fired.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
+        whose = f"{same[0].scope}: " if same[0].scope else ""
+        more = f" (and {len(same) - 1} more devices)" if len(same) > 1 else ""
+        _paragraph(code, f"{same[0].name}: {effect}. {whose}{same[0].message}{more}")
+    clear = [g.code for g in guards if not g.fired and g.code not in {code for _, code in fired}]
     if clear:
-        _paragraph("clear", ", ".join(clear))
+        _paragraph("clear", ", ".join(dict.fromkeys(clear)))
 
 
 def _footer(result: Result, collected: Collected) -> None:

@@ -1,0 +1,33 @@
+"""Numbers as perfkit writes them, everywhere the same: a value with its unit, digits that mean something."""
+
+from __future__ import annotations
+
+
+def time_text(ns: float) -> str:
+    """A duration with about three digits in the unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= size:
+            value = ns / size
+            return f"{value:.0f} {unit}" if abs(value) >= 100 else f"{value:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def pct(share: float) -> str:
+    """A share as percent with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def exact_pct(share: float) -> str:
+    """A measured ratio as percent with two decimals, for tables that are compared with other tools."""
+    return f"{100 * share:.2f} %"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 step`, `5 steps`, `3 launches`."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{n:,} {noun}{'' if n == 1 else plural}"
+
+
+def limit(share: float) -> str:
+    """A threshold's share as percent, without decimals."""
+    return f"{100 * share:.0f} %"
