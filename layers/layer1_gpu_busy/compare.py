@@ -113,7 +113,7 @@ def compare_traces(a: Side, b: Side) -> Comparison:
     kind = _common_kind(a.analysis.steps, b.analysis.steps)
     cut_a, cut_b = _cut(a, kind), _cut(b, kind)
     return Comparison(
-        unit=f"{kind} step" if kind else WHOLE_WINDOW,
+        unit=_unit(kind),
         a=cut_a.times,
         b=cut_b.times,
         kernels=_change_rows(cut_a, cut_b, by_group=False),
@@ -136,6 +136,12 @@ def _common_kind(a: Steps | None, b: Steps | None) -> str:
     counts_a, counts_b = _kinds(a), _kinds(b)
     common = sorted(counts_a.keys() & counts_b.keys())
     return max(common, key=lambda kind: min(counts_a[kind], counts_b[kind]), default="")
+
+
+def _unit(kind: str) -> str:
+    if not kind:
+        return WHOLE_WINDOW
+    return kind if kind == "step" else f"{kind} step"
 
 
 def _kinds(steps: Steps | None) -> Counter[str]:

@@ -1,0 +1,129 @@
+"""Ranks of one run in one table: ratios merged, and the straggler named only when that is safe."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from layers.layer1_gpu_busy.busy import measure_busy
+from layers.layer1_gpu_busy.ranks import RankTrace, rank_table, rank_trace
+from parsers.chrome_model import ChromeTrace, Collective
+from parsers.errors import UsageError
+from tests.builders import kernel, ops_of, trace_of
+
+COLLECTIVE = "ncclKernel_AllReduce"
+
+
+def rank(number: int, lengths: Sequence[int], *, world_size: int = 3, name: str = COLLECTIVE) -> RankTrace:
+    """One rank that runs a kernel of 10 ns before each collective; windows are 1,000 ns."""
+    return traced(collectives(lengths, name), number, world_size)
+
+
+def collectives(lengths: Sequence[int], name: str) -> ChromeTrace:
+    ops = [kernel(990, 1_000, "gemm")]
+    for i, length in enumerate(lengths):
+        ops += [kernel(200 * i, 200 * i + 10, "gemm"), kernel(200 * i + 10, 200 * i + 10 + length, name)]
+    return trace_of(ops)
+
+
+def traced(trace: ChromeTrace, number: int, world_size: int) -> RankTrace:
+    meta = replace(trace.meta, rank=number, world_size=world_size)
+    ops = ops_of(trace)
+    return rank_trace(replace(trace, meta=meta, path=f"rank{number}.json"), ops, measure_busy(trace, ops))
+
+
+def test_the_rank_whose_collectives_are_shortest_kept_the_others_waiting() -> None:
+    table = rank_table([rank(0, [90, 80, 70]), rank(2, [80, 80, 70]), rank(1, [10, 10, 10])])
+    assert table.straggler is not None
+    assert table.straggler.rank == 1
+    assert [row.rank for row in table.rows] == [0, 1, 2]
+    assert [row.wait_ns for row in table.rows] == [210, 0, 200]
+    assert [row.last_arrivals for row in table.rows] == [0, 3, 0]
+    assert [row.caused_wait_ns for row in table.rows] == [0.0, 205.0, 0.0]
+    assert (table.world_size, table.missing, table.collectives) == (3, 0, 3)
+
+
+def test_ratios_are_merged_as_minimum_median_maximum_and_spread() -> None:
+    table = rank_table([rank(0, [100]), rank(1, [200]), rank(2, [400])])
+    assert (table.min_ratio, table.median_ratio, table.max_ratio) == (0.12, 0.22, 0.42)
+    assert table.spread == pytest.approx(0.3)
+
+
+def test_communication_and_the_rest_are_told_per_rank() -> None:
+    row = rank_table([rank(0, [90, 80]), rank(1, [90, 80])]).rows[0]
+    assert (row.communication_ns, row.computation_ns, row.window_ns, row.events) == (170, 30, 1_000, 5)
+
+
+def test_one_long_wait_alone_names_nobody() -> None:
+    table = rank_table([rank(0, [180, 10, 90]), rank(1, [10, 90, 10]), rank(2, [180, 90, 90])])
+    assert table.straggler is None
+    assert "without the longest one" in table.because
+
+
+def test_waiting_spread_over_ranks_names_nobody() -> None:
+    table = rank_table([rank(0, [10, 90, 90]), rank(1, [90, 10, 90]), rank(2, [90, 90, 10])])
+    assert table.straggler is None
+    assert "no one rank" in table.because
+
+
+def test_waiting_too_small_to_matter_names_nobody() -> None:
+    table = rank_table([rank(0, [30, 30]), rank(1, [10, 10]), rank(2, [30, 30])])
+    assert table.straggler is None
+    assert "5.0 % of the window" in table.because
+
+
+def test_ranks_that_never_wait_have_no_last_to_arrive() -> None:
+    table = rank_table([rank(0, [50, 50]), rank(1, [50, 50]), rank(2, [50, 50])])
+    assert [row.last_arrivals for row in table.rows] == [0, 0, 0]
+    assert table.straggler is None
+
+
+def test_a_part_of_the_ranks_is_called_a_part_and_names_nobody() -> None:
+    table = rank_table([rank(0, [90, 90], world_size=128), rank(1, [10, 10], world_size=128)])
+    assert table.missing == 126
+    assert table.straggler is None
+    assert "126 of its ranks are not given" in table.because
+
+
+def test_the_number_of_ranks_may_be_unknown() -> None:
+    table = rank_table([rank(0, [90, 90, 90], world_size=-1), rank(1, [10, 10, 10], world_size=-1)])
+    assert (table.world_size, table.missing) == (None, 0)
+    assert table.straggler is not None
+
+
+@pytest.mark.parametrize("numbers", [(1, 1), (-1, 0)])
+def test_files_that_name_no_distinct_ranks_name_no_straggler(numbers: tuple[int, int]) -> None:
+    table = rank_table(
+        [rank(n, length, world_size=2) for n, length in zip(numbers, ([90] * 3, [10] * 3), strict=True)]
+    )
+    assert table.straggler is None
+    assert "distinct ranks" in table.because
+
+
+def test_collectives_of_smaller_groups_name_no_straggler() -> None:
+    paired = replace(
+        collectives([10, 10, 10], COLLECTIVE), collectives=[Collective(0, 0, "allreduce", 1, 1, "", 2)]
+    )
+    table = rank_table([traced(paired, 0, 3), rank(1, [90, 90, 90]), rank(2, [90, 90, 90])])
+    assert table.straggler is None
+    assert "only 2 ranks" in table.because
+
+
+@pytest.mark.parametrize("other", [rank(1, [10, 10]), rank(1, [10, 10, 10], name="ncclKernel_SendRecv")])
+def test_ranks_with_other_collectives_are_not_matched(other: RankTrace) -> None:
+    table = rank_table([rank(0, [90, 90, 90]), other])
+    assert table.collectives is None
+    assert table.straggler is None
+    assert all(row.wait_ns is None for row in table.rows)
+
+
+def test_ranks_without_communication_are_merged_all_the_same() -> None:
+    table = rank_table([rank(0, []), rank(1, [])])
+    assert table.rows[0].communication_ns == 0
+    assert table.rows[0].computation_ns == 10
+    assert "no rank recorded a communication kernel" in table.because
+
+
+def test_one_rank_makes_no_table() -> None:
+    with pytest.raises(UsageError, match="two traces or more"):
+        rank_table([rank(0, [10])])

@@ -1,0 +1,159 @@
+"""Symptoms of launching: gaps between small kernels, low graph coverage, allocation, host contention."""
+
+import pytest
+
+from layers.layer1_gpu_busy.model import Cause, Place
+from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS
+from layers.layer1_gpu_busy.symptoms_launch import ALLOCATING, FEW_LAUNCHES, FULL_QUEUE, S1, S1B, S9, S10
+from parsers.chrome_model import ChromeTrace
+from tests.builders import Span, call, frame, kernel, trace_of
+from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of
+
+LAUNCH_BOUND = {Cause.LAUNCH_BOUND: 90_000}
+
+
+def small_kernels(length_ns: int = 4_000) -> ChromeTrace:
+    return trace_of([kernel(t, t + length_ns) for t in range(0, 100_000, 20_000)])
+
+
+def test_many_short_kernels_launched_too_late_are_seen() -> None:
+    idle = idle_of(100_000, LAUNCH_BOUND, median_gap_ns=16_000)
+    seen = look(S1, facts_of(small_kernels(), idle=idle, launches=launches_of()))
+    assert seen.present
+    assert "gaps outlast kernels" in seen.numbers
+
+
+@pytest.mark.parametrize(
+    ("length_ns", "idle_ns", "launch_bound_ns"),
+    [(12_000, 100_000, 90_000), (4_000, 10_000, 9_000), (4_000, 100_000, 40_000)],
+    ids=["long kernels", "little idle", "another cause"],
+)
+def test_each_part_of_the_launch_bound_rule_is_needed(
+    length_ns: int, idle_ns: int, launch_bound_ns: int
+) -> None:
+    idle = idle_of(idle_ns, {Cause.LAUNCH_BOUND: launch_bound_ns})
+    facts = facts_of(small_kernels(length_ns), idle=idle, launches=launches_of())
+    assert look(S1, facts).present is False
+
+
+def test_with_steps_only_idle_time_inside_them_makes_launch_gaps() -> None:
+    steps = steps_of(step(0, 40_000), step(60_000, 100_000))
+    within = idle_of(50_000, LAUNCH_BOUND, {Place.WITHIN_STEP: 30_000})
+    between = idle_of(50_000, LAUNCH_BOUND, {Place.BETWEEN_STEPS: 50_000})
+    assert look(S1, facts_of(small_kernels(), steps=steps, idle=within, launches=launches_of())).present
+    assert not look(S1, facts_of(small_kernels(), steps=steps, idle=between, launches=launches_of())).present
+
+
+def test_launch_gaps_cannot_be_told_without_the_host() -> None:
+    alone = launches_of(correlated=0)
+    assert S1.check(facts_of(small_kernels(), idle=idle_of(1), launches=alone)).present is None
+    assert S1.check(facts_of(small_kernels())).present is None
+
+
+def replayed(eager_kernel_ns: int) -> ChromeTrace:
+    """Two decode steps: one replays a graph of two nodes, the other launches one kernel by itself."""
+    return trace_of(
+        ops=[
+            kernel(10, 110, correlation=1),
+            kernel(110, 210, correlation=1),
+            kernel(310, 310 + eager_kernel_ns, correlation=2),
+        ],
+        host=[call(0, 5, "cudaGraphLaunch", correlation=1), call(300, 305, correlation=2)],
+    )
+
+
+def test_decode_steps_that_replay_nothing_are_low_coverage() -> None:
+    steps = steps_of(step(0, 250, "decode"), step(300, 400, "decode", batch_size=24))
+    seen = look(S1B, facts_of(replayed(eager_kernel_ns=1), steps=steps))
+    assert seen.present
+    assert "1 of 2 steps" in seen.numbers
+    assert "24" in seen.numbers
+
+
+def test_prefill_outside_graphs_is_no_low_coverage() -> None:
+    steps = steps_of(step(0, 250, "decode"), step(300, 400, "extend"))
+    assert look(S1B, facts_of(replayed(eager_kernel_ns=90), steps=steps)).present is False
+
+
+def test_without_steps_the_kernel_time_outside_graphs_decides() -> None:
+    assert look(S1B, facts_of(replayed(eager_kernel_ns=90))).present
+    assert look(S1B, facts_of(replayed(eager_kernel_ns=10))).present is False
+
+
+def test_without_graph_launches_no_coverage_is_expected() -> None:
+    assert look(S1B, facts_of(trace_of([kernel(0, 10)]))).present is False
+
+
+def test_coverage_cannot_be_told_when_replays_recorded_nothing() -> None:
+    trace = trace_of([kernel(0, 10)], [call(0, 5, "cudaGraphLaunch", correlation=9)])
+    assert look(S1B, facts_of(trace)).present is None
+
+
+FIVE_STEPS = steps_of(*(step(t, t + 90) for t in range(0, 100 * FEW_STEPS, 100)))
+
+
+def with_host(*host: Span) -> ChromeTrace:
+    return trace_of([kernel(0, 490)], [call(0, 5), *host])
+
+
+def test_allocation_after_the_first_step_is_seen_with_its_name() -> None:
+    seen = look(S9, facts_of(with_host(call(250, 260, "cudaMalloc")), steps=FIVE_STEPS))
+    assert seen.present
+    assert "cudaMalloc (1)" in seen.numbers
+
+
+def test_compilation_frames_count_as_well() -> None:
+    host = frame(250, 350, "torch/_dynamo/convert_frame.py(1234): _convert_frame")
+    assert look(S9, facts_of(with_host(host), steps=FIVE_STEPS)).present
+
+
+def test_warm_up_in_the_first_step_is_no_steady_allocation() -> None:
+    assert look(S9, facts_of(with_host(call(50, 60, "cudaMalloc")), steps=FIVE_STEPS)).present is False
+
+
+def test_without_any_allocating_call_no_steps_are_needed() -> None:
+    assert look(S9, facts_of(with_host())).present is False
+
+
+def test_allocation_without_steps_cannot_be_placed() -> None:
+    assert look(S9, facts_of(with_host(call(250, 260, "cudaMalloc")))).present is None
+    assert S9.check(facts_of(trace_of([kernel(0, 10)]))).present is None
+
+
+@pytest.mark.parametrize(
+    ("name", "allocates"),
+    [
+        ("cudaMalloc", True),
+        ("cudaFree", True),
+        ("cudaHostAlloc", True),
+        ("hipMalloc", True),
+        ("cuModuleLoadData", True),
+        ("cuMemCreate", True),
+        ("cudaMallocAsync", False),
+        ("cudaFreeAsync", False),
+        ("cudaLaunchKernel", False),
+        ("cudaMemcpyAsync", False),
+    ],
+)
+def test_stream_ordered_allocation_is_told_from_the_costly_kind(name: str, allocates: bool) -> None:
+    assert (ALLOCATING.search(name) is not None) is allocates
+
+
+def contention(**launches: float) -> bool | None:
+    stats = launches_of(**{"launches": FEW_LAUNCHES, **launches})  # type: ignore[arg-type]
+    return look(S10, facts_of(small_kernels(), launches=stats)).present
+
+
+def test_a_long_tail_of_launch_calls_is_contention() -> None:
+    assert contention(p50_ns=5_000, p99_ns=26_000) is True
+    assert contention(p50_ns=5_000, p99_ns=25_000) is False
+
+
+def test_a_full_launch_queue_explains_a_long_tail() -> None:
+    assert contention(p50_ns=5_000, p99_ns=600_000, queue_depth=FULL_QUEUE) is None
+    assert contention(p50_ns=5_000, p99_ns=10_000, queue_depth=FULL_QUEUE) is False
+
+
+def test_too_few_launches_have_no_tail() -> None:
+    assert contention(launches=FEW_LAUNCHES - 1, p99_ns=600_000) is None
+    assert look(S10, facts_of(small_kernels())).present is None
