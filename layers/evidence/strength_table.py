@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
+from layers.evidence import wording
 from layers.evidence.statistics import CONFIDENCE, minimum_n_for_quantile
 
 METHODOLOGY = "SGLang-Omni profiling methodology (sgl-project/sglang-omni#1798)"
@@ -89,7 +90,7 @@ class SampledSeries:
 
     @property
     def counted(self) -> str:
-        return f"{_count(self.samples, 'sample')} in {_count(self.windows, 'window')}"
+        return f"{wording.counted(self.samples, 'sample')} in {wording.counted(self.windows, 'window')}"
 
     @property
     def standing(self) -> Standing:
@@ -121,8 +122,8 @@ class Trace:
 
     @property
     def counted(self) -> str:
-        steps, operations = _count(self.steps, "step"), _count(self.operations, "operation")
-        return f"{_count(self.captures, 'capture')}, {steps}, {operations}"
+        steps, operations = wording.counted(self.steps, "step"), wording.counted(self.operations, "operation")
+        return f"{wording.counted(self.captures, 'capture')}, {steps}, {operations}"
 
     @property
     def standing(self) -> Standing:
@@ -149,7 +150,7 @@ class Stacks:
 
     @property
     def counted(self) -> str:
-        return f"{_count(self.ticks, 'tick')} in {_count(self.captures, 'capture')}"
+        return f"{wording.counted(self.ticks, 'tick')} in {wording.counted(self.captures, 'capture')}"
 
     @property
     def standing(self) -> Standing:
@@ -175,7 +176,7 @@ class SweepPoint:
 
     @property
     def counted(self) -> str:
-        return f"{_count(self.requests, 'request')} in {_count(self.repeats, 'repeat')}"
+        return f"{wording.counted(self.requests, 'request')} in {wording.counted(self.repeats, 'repeat')}"
 
     @property
     def standing(self) -> Standing:
@@ -203,7 +204,7 @@ class LatencyPercentile:
 
     @property
     def counted(self) -> str:
-        return f"p{100 * self.quantile:g} of {_count(self.requests, 'request')}"
+        return f"p{100 * self.quantile:g} of {wording.counted(self.requests, 'request')}"
 
     @property
     def standing(self) -> Standing:
@@ -229,7 +230,7 @@ class Comparison:
 
     @property
     def counted(self) -> str:
-        return _count(self.pairs, "pair")
+        return wording.counted(self.pairs, "pair")
 
     @property
     def standing(self) -> Standing:
@@ -262,7 +263,7 @@ class Accuracy:
 
     @property
     def counted(self) -> str:
-        return f"{_count(self.items, 'item')}, p = {self.p_value:.3g}"
+        return f"{wording.counted(self.items, 'item')}, p = {self.p_value:.3g}"
 
     @property
     def standing(self) -> Standing:
@@ -279,7 +280,3 @@ TABLE: tuple[Row, ...] = tuple(
     kind.row for kind in (SampledSeries, Trace, Stacks, SweepPoint, LatencyPercentile, Comparison, Accuracy)
 )
 """Every row, in the order of the five layers."""
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")

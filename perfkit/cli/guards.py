@@ -9,6 +9,7 @@ import typer
 from layers.catalogue import CATALOGUE, AnyGuard, entry
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
+from layers.evidence.wording import counted
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 
@@ -25,13 +26,9 @@ def guards(
     if layer is not None and not listed:
         known = ", ".join(dict.fromkeys(guard.layer for guard in CATALOGUE))
         raise UsageError(f"no guard belongs to {layer}: the layers with guards are {known or 'none yet'}")
-    verdict = Verdict("listed", False, _count(listed), Exit.OK)
+    verdict = Verdict("listed", False, counted(len(listed), "guard"), Exit.OK)
     result = Result("guards", verdict, sections={"catalogue": [entry(guard) for guard in listed]})
     return output.finish(result, as_json=json, show=lambda _: _show(listed))
-
-
-def _count(listed: list[AnyGuard]) -> str:
-    return "1 guard" if len(listed) == 1 else f"{len(listed)} guards"
 
 
 def _show(listed: list[AnyGuard]) -> None:
