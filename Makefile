@@ -37,6 +37,7 @@ lint: $(READY)
 docs: $(READY)
 	$(PY) -m perfkit.cli.reference
 	$(PY) -m reports.guard_catalogue
+	$(PY) -m reports.guard_catalogue
 
 bench: $(READY)
 	@for script in benchmarks/bench_*.py; do echo "$$script"; $(PY) $$script; done

@@ -19,6 +19,7 @@ STEPS = 8
 LAYERS = 4
 BATCH_SIZE = 4
 
+STEP_ENTRY_NS = 3_000
 SCHEDULE_NS = 420_000
 LAUNCH_EVERY_NS = 14_000
 LAUNCH_CALL_NS = 5_500
@@ -59,8 +60,9 @@ def decode_loop(steps: int = STEPS) -> TraceBuilder:
 
 def _step(trace: TraceBuilder, number: int, start_ns: int) -> int:
     """One step from `start_ns`; returns when it ended."""
-    trace.python_function("scheduler.py(88): schedule_batch", start_ns, SCHEDULE_NS)
-    at_ns = start_ns + SCHEDULE_NS
+    at_ns = start_ns + STEP_ENTRY_NS
+    trace.python_function("scheduler.py(88): schedule_batch", at_ns, SCHEDULE_NS)
+    at_ns += SCHEDULE_NS
     for operator, kernel, dur_ns in (*LAYER * LAYERS, *SAMPLING):
         _launch(trace, operator, kernel, at_ns, dur_ns)
         at_ns += LAUNCH_EVERY_NS
