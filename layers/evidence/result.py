@@ -1,4 +1,4 @@
-"""What every command ends with, and the JSON document that it prints with --json (SPEC section 12)."""
+"""What every command ends with, and the JSON document that it prints with --json."""
 
 from __future__ import annotations
 

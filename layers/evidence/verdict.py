@@ -1,4 +1,4 @@
-"""Verdict words and exit codes: one table for the whole program (SPEC section 0)."""
+"""Verdict words and exit codes: one table for the whole program."""
 
 from __future__ import annotations
 

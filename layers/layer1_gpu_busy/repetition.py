@@ -22,7 +22,7 @@ from layers.layer1_gpu_busy.runtime_calls import Launched, Purpose
 from parsers.chrome_model import I64, MEMCPY, Bools, ChromeTrace, DeviceOps
 
 MIN_PERIODS = 5
-"""As many steps as a trace needs before its ratio is more than directional (SPEC section 0)."""
+"""As many steps as a trace needs before its ratio is more than directional."""
 
 REGULAR_WITHIN = 0.5
 REGULAR_SHARE = 0.8

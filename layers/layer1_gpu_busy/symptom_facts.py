@@ -34,7 +34,7 @@ HTA = "HTA (H)"
 PROPOSED = "perfkit's proposal, to be calibrated (D)"
 
 FEW_STEPS = 5
-"""Steps below which no rule per step is applied: below it a trace is directional (SPEC section 0)."""
+"""Steps below which no rule per step is applied: below it a trace is directional."""
 
 NO_HOST = "the trace holds no host calls that launched this work: record CPU activities too"
 

@@ -22,7 +22,7 @@ class Word(StrEnum):
 class Thresholds:
     """Device-op time at or below `host_bound` is host-bound, at or above `device_bound` device-bound.
 
-    The defaults are perfkit's (SPEC section 2): public methods only say "well below 100 %" and "near
+    The defaults are perfkit's: public methods only say "well below 100 %" and "near
     saturation".
     """
 
