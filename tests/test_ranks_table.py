@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from layers.layer1_gpu_busy.busy import measure_busy
-from layers.layer1_gpu_busy.ranks import RankTrace, rank_table, rank_trace
+from layers.layer1_gpu_busy.ranks import RankTable, RankTrace, rank_table, rank_trace
 from parsers.chrome_model import ChromeTrace, Collective
 from parsers.errors import UsageError
 from tests.builders import kernel, ops_of, trace_of
@@ -100,13 +100,25 @@ def test_files_that_name_no_distinct_ranks_name_no_straggler(numbers: tuple[int,
     assert "distinct ranks" in table.because
 
 
+def grouped(*groups: Collective) -> RankTable:
+    """Three ranks, of which rank 0 arrives last and records these groups."""
+    late = replace(collectives([10, 10, 10], COLLECTIVE), collectives=list(groups))
+    return rank_table([traced(late, 0, 3), rank(1, [90, 90, 90]), rank(2, [90, 90, 90])])
+
+
 def test_collectives_of_smaller_groups_name_no_straggler() -> None:
-    paired = replace(
-        collectives([10, 10, 10], COLLECTIVE), collectives=[Collective(0, 0, "allreduce", 1, 1, "", 2)]
-    )
-    table = rank_table([traced(paired, 0, 3), rank(1, [90, 90, 90]), rank(2, [90, 90, 90])])
+    table = grouped(Collective(0, 0, "allreduce", 1, 1, "", 2))
     assert table.straggler is None
     assert "only 2 ranks" in table.because
+
+
+def test_groups_of_all_ranks_unknown_size_or_another_device_do_not_forbid_a_name() -> None:
+    table = grouped(
+        Collective(0, 0, "allreduce", 1, 1, "", 3),
+        Collective(0, 0, "allreduce", 1, 1, "", -1),
+        Collective(0, 1, "allreduce", 1, 1, "", 2),
+    )
+    assert table.straggler is not None
 
 
 @pytest.mark.parametrize("other", [rank(1, [10, 10]), rank(1, [10, 10, 10], name="ncclKernel_SendRecv")])

@@ -35,7 +35,10 @@ def test_short_or_hidden_all_reduces_are_not_seen() -> None:
 
 def test_message_sizes_are_told_where_the_trace_records_them() -> None:
     trace = trace_of(communicating(ALL_REDUCE, 100, 0))
-    sized = replace(trace, collectives=[Collective(0, 0, "allreduce", 4_096, 4_096, "BFloat16", 8)])
+    of_another_device = Collective(0, 1, "allreduce", 9, 9, "BFloat16", 8)
+    unsized = Collective(0, 0, "barrier", -1, -1, "", 8)
+    mine = Collective(0, 0, "allreduce", 4_096, 4_096, "BFloat16", 8)
+    sized = replace(trace, collectives=[of_another_device, unsized, mine])
     assert "median message 4,096 elements (n = 1)" in look(S5, facts_of(sized)).numbers
     assert "message sizes not recorded" in look(S5, facts_of(trace)).numbers
 

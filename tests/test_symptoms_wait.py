@@ -1,5 +1,7 @@
 """Symptoms of waiting between steps: idle start, gap after sampling, lookahead without overlap."""
 
+import pytest
+
 from layers.layer1_gpu_busy.model import Cause, Gap, Place
 from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, SymptomFacts
 from layers.layer1_gpu_busy.symptoms_wait import S2, S3, S3B, START_GAP_NS
@@ -69,6 +71,13 @@ def test_idle_inside_waiting_calls_counts_as_well() -> None:
     assert look(S3, facts_of(sampling(10, 60), idle=waiting, launches=launches_of())).present
 
 
+@pytest.mark.parametrize(("copy", "waits"), [("cudaMemcpy", True), ("cudaMemcpyAsync", False)])
+def test_a_copy_call_is_a_wait_unless_it_returns_at_once(copy: str, waits: bool) -> None:
+    trace = trace_of([kernel(0, 80), copy_to_host(80, 100)], [call(10, 15, copy), call(60, 65, copy)])
+    facts = facts_of(trace, steps=TWO_STEPS, idle=IDLE_AFTER_SAMPLING, launches=launches_of())
+    assert look(S3, facts).present is waits
+
+
 def test_a_wait_without_idle_costs_nothing() -> None:
     busy = idle_of(20, places={Place.WITHIN_STEP: 20})
     assert look(S3, facts_of(sampling(10, 60), idle=busy, launches=launches_of())).present is False
@@ -116,6 +125,17 @@ def test_waiting_for_the_step_that_runs_hides_nothing() -> None:
     ranges = [annotation(100 * i + 62, 100 * i + 82, "execute_resolve") for i in range(FEW_STEPS + 1)]
     ops = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(FEW_STEPS + 1)]
     assert look(S3B, facts_of(trace_of(ops, host + ranges + waits), steps=facts.steps)).present
+
+
+def test_work_of_unknown_launch_or_no_length_is_not_the_next_step() -> None:
+    facts = lookahead(resolve_at=80, launch_ahead=False)
+    stray = [kernel(t, t + 99) for t in range(0, 100 * FEW_STEPS, 100)]
+    marks = [kernel(100 * i + 99, 100 * i + 99, correlation=i + 1) for i in range(FEW_STEPS)]
+    work = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(FEW_STEPS + 1)]
+    host = [call(100 * i, 100 * i + 2, correlation=i + 1) for i in range(FEW_STEPS + 1)]
+    ranges = [annotation(100 * i + 80, 100 * i + 100, "execute_resolve") for i in range(FEW_STEPS + 1)]
+    seen = look(S3B, facts_of(trace_of(work + stray + marks, host + ranges), steps=facts.steps))
+    assert "0.0 %" in seen.numbers
 
 
 def test_lookahead_cannot_be_told_without_ranges_that_name_it() -> None:

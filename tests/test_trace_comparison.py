@@ -59,6 +59,20 @@ def test_work_outside_the_compared_steps_is_left_out() -> None:
     assert [row.name for row in compared.kernels] == ["gemm"]
 
 
+def test_steps_of_other_kinds_and_without_work_are_left_out() -> None:
+    trace, steps = stepped(50, n=3, batch_size=8)
+    decode, extend, _ = steps.steps
+    kinds = (decode, replace(extend, kind="extend", batch_size=2), step(500, 600, "decode", operations=0))
+    compared = compare_traces(side("A", trace, Steps(steps.method, kinds)), side("B", trace, steps))
+    assert (compared.unit, compared.a.units, compared.a.busy_ns, compared.a.idle_ns) == (
+        "decode step",
+        1,
+        50,
+        50,
+    )
+    assert compared.caveats == (NO_NOISE_ESTIMATE,)
+
+
 def test_the_kind_that_the_scarcer_side_has_most_of_is_taken() -> None:
     trace, decode = stepped(50, n=6)
     kinds = ["decode", "decode", "decode", "extend", "extend", "decode"]
