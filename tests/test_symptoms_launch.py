@@ -4,7 +4,16 @@ import pytest
 
 from layers.layer1_gpu_busy.model import Cause, Place
 from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS
-from layers.layer1_gpu_busy.symptoms_launch import ALLOCATING, FEW_LAUNCHES, FULL_QUEUE, S1, S1B, S9, S10
+from layers.layer1_gpu_busy.symptoms_launch import (
+    ALLOCATING,
+    COMPILING,
+    FEW_LAUNCHES,
+    FULL_QUEUE,
+    S1,
+    S1B,
+    S9,
+    S10,
+)
 from parsers.chrome_model import ChromeTrace
 from tests.builders import Span, call, frame, kernel, trace_of
 from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of
@@ -106,6 +115,24 @@ def test_allocation_after_the_first_step_is_seen_with_its_name() -> None:
 def test_compilation_frames_count_as_well() -> None:
     host = frame(250, 350, "torch/_dynamo/convert_frame.py(1234): _convert_frame")
     assert look(S9, facts_of(with_host(host), steps=FIVE_STEPS)).present
+
+
+@pytest.mark.parametrize(
+    ("name", "compiles"),
+    [
+        ("torch/_inductor/compile_fx.py(684): compile_fx_inner", True),
+        ("torch/_dynamo/convert_frame.py(1234): _convert_frame_assert", True),
+        ("inductor_compile (dynamo_timed)", True),
+        ("triton/compiler/compiler.py(226): compile", True),
+        ("nvrtcCompileProgram", True),
+        ("## Call CompiledFxGraph fabc123 ##", False),
+        ("Torch-Compiled Region: 0/0", False),
+        ("triton/runtime/jit.py(653): run", False),
+        ("torch/_dynamo/eval_frame.py(574): _fn", False),
+    ],
+)
+def test_compiling_is_told_from_running_what_was_compiled(name: str, compiles: bool) -> None:
+    assert (COMPILING.search(name) is not None) is compiles
 
 
 def test_warm_up_in_the_first_step_is_no_steady_allocation() -> None:

@@ -45,8 +45,7 @@ EAGER_TIME_SHARE = 0.10
 LAUNCH_TAIL_RATIO = 5.0
 """(D) p99 over p50 of the duration of launch calls."""
 FULL_QUEUE = 1_000
-"""(H) takes 1,024 queued launches for a full queue; saturated devices of public traces reach 1,003 and
-1,022."""
+"""(H) takes 1,024 queued launches for full; saturated devices of public traces reach 1,003 and 1,022."""
 FEW_LAUNCHES = minimum_n_for_quantile(0.99)
 """Launches below which a 99th percentile has no interval."""
 
@@ -57,9 +56,11 @@ ALLOCATING = re.compile(
 """Runtime calls that allocate or load code. Their stream-ordered forms (`…Async`) are cheap by design."""
 
 COMPILING = re.compile(
-    r"compile_fx|async_compile|convert_frame|CompiledFxGraph|triton/(compiler|runtime/jit)|(nv|hip)rtcCompile"
+    r": _?(compile_fx\w*|fx_codegen_and_compile|compile_inner|convert_frame\w*)$|\(dynamo_timed\)"
+    r"|async_compile\.py|triton/compiler/|(nv|hip)rtcCompile"
 )
-"""Compilers at work (torch.compile, Triton, run-time compilers), as frames and annotations name them."""
+"""Compilers at work (torch.compile, Triton, run-time compilers), as frames and annotations name them. Running
+compiled code looks alike and is none (`## Call CompiledFxGraph … ##`, frames of `triton/runtime/jit.py`)."""
 
 
 def gaps_between_kernels(facts: SymptomFacts) -> Seen:

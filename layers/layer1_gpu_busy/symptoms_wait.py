@@ -58,8 +58,8 @@ def idle_at_step_start(facts: SymptomFacts) -> Seen:
     return Seen(
         share > START_GAP_SHARE or median_ns > START_GAP_NS,
         f"median idle before a step {time_text(median_ns)}, {pct(share)} of the time from step to step, "
-        f"longest {time_text(float(gap.max()))} (n = {len(gap)} gaps, {len(steps)} "
-        f"steps){_host_in_gap(facts)}",
+        f"longest {time_text(float(gap.max()))} (n = {len(gap)} gaps)"
+        f"{_host_in_gap(facts)}",
     )
 
 
@@ -124,11 +124,9 @@ def lookahead_without_overlap(facts: SymptomFacts) -> Seen:
 
 
 def _hidden_in_resolves(facts: SymptomFacts, resolves: HostSpans) -> int:
-    """Time inside the ranges during which a step ran that was launched before the range and outlived its
-    wait.
+    """Time inside the ranges in which a step ran that was launched before the range and outlived its wait.
 
-    A step that ends with the wait is the one that was waited for: that it ran beside the range hid
-    nothing.
+    A step that ends with the wait is the one that was waited for: running beside the range it hid nothing.
     """
     first_launch_ns, work = _steps_by_launch(facts)
     latest = np.searchsorted(first_launch_ns, resolves.start_ns) - 1
