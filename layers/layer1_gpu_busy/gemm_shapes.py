@@ -12,13 +12,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from layers.layer1_gpu_busy.gpu_table import GpuSpec
 from layers.layer1_gpu_busy.roofline import BYTES_PER_ELEMENT
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps, GemmShape
+from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+
+REMEMBERED_SHAPES = 8192
+"""Recorded operators repeat a few hundred shapes; each is read once."""
 
 TERA_PER_S_IN_NS = 1e3
 """Units of 10^12 a second, in one nanosecond."""
@@ -85,33 +89,39 @@ class ProductRow:
     median_ns: float
 
 
-def product_of(operator: str, shape: GemmShape) -> Product | None:
+@lru_cache(maxsize=REMEMBERED_SHAPES)
+def product_of(operator: str, dims_json: str, types_json: str) -> Product | None:
     """The product that a recorded operator computes; None when its dims or dtypes are not those of one."""
     if operator not in OPERANDS:
         return None
-    a, b = (_matrix(shape.dims_json, place) for place in OPERANDS[operator])
-    dtype = _dtype(shape.types_json, OPERANDS[operator][0])
+    a, b = (_matrix(dims_json, place) for place in OPERANDS[operator])
+    dtype = _dtype(types_json, OPERANDS[operator][0])
     if a is None or b is None or dtype is None or a[-1] != b[-2] or a[:-2] != b[:-2]:
         return None
     return Product(operator, math.prod(a[:-2]), a[-2], b[-1], a[-1], dtype)
 
 
 def _matrix(dims_json: str, place: int) -> list[int] | None:
-    """Dims of the operand at a place: two or three integers, else None."""
-    dims = json.loads(dims_json or "[]")
-    operand = dims[place] if place < len(dims) else None
-    whole = isinstance(operand, list) and len(operand) in (2, 3) and all(isinstance(d, int) for d in operand)
-    return operand if whole else None
+    """Dims of the operand at a place: two or three positive integers, else None."""
+    operand = _element(dims_json, place)
+    if not isinstance(operand, list) or len(operand) not in (2, 3):
+        return None
+    return operand if all(isinstance(dim, int) and dim > 0 for dim in operand) else None
 
 
 def _dtype(types_json: str, place: int) -> str | None:
-    types = json.loads(types_json or "[]")
-    return DTYPES.get(str(types[place])) if place < len(types) else None
+    return DTYPES.get(str(_element(types_json, place)))
+
+
+def _element(list_json: str, place: int) -> object:
+    """One element of a JSON list; None where the text is empty, no list, or shorter."""
+    values = json.loads(list_json or "[]")
+    return values[place] if isinstance(values, list) and place < len(values) else None
 
 
 def product_rows(trace: ChromeTrace, ops: DeviceOps) -> tuple[ProductRow, ...]:
     """One row a distinct product that launched work on this device, longest first."""
-    products = [product_of(trace.names[g.name_id], g) for g in trace.gemms]
+    products = [product_of(trace.names[g.name_id], g.dims_json, g.types_json) for g in trace.gemms]
     device_ns = _device_ns(trace, ops)
     calls: dict[Product, list[int]] = {}
     for product, ns in zip(products, device_ns.tolist(), strict=True):
