@@ -17,6 +17,7 @@ from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
 from layers.layer1_gpu_busy.steps import step_of_operations
 from layers.layer1_gpu_busy.symptom_facts import (
     FEW_STEPS,
+    HTA,
     NO_HOST,
     PROPOSED,
     TRACELENS,
@@ -251,7 +252,7 @@ S10 = SymptomRule(
     code="S10",
     title="Host contention",
     threshold=f"launch call p99 > {LAUNCH_TAIL_RATIO:.0f}x p50",
-    threshold_source=PROPOSED,
+    threshold_source=f"{PROPOSED}; what a full queue is, {HTA}",
     usual_cause="Other processes or threads take the CPU, or the launching thread waits for the GIL or a "
     "full queue.",
     look_next="perfkit preflight --watch for foreign CPU use; Layer 2 for the GIL; pin the process.",
