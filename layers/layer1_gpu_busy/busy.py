@@ -16,7 +16,7 @@ from layers.evidence.intervals import Intervals, clip, total, union
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
 from parsers.chrome_categories import Role
-from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps
+from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps, TraceMeta
 
 DEVICE_WINDOW = "device"
 STEPS_WINDOW = "steps"
@@ -54,7 +54,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
     steps, recorded = steps_window(trace), trace.recorded_ns
     return DeviceBusy(
         device=device,
-        device_name=trace.meta.device_names.get(device, ""),
+        device_name=device_name(trace.meta, device),
         events=len(ops),
         kernels=int(np.count_nonzero(ops.kind == KERNEL)),
         device_window=_ratio(device_window(ops), any_op, kernels),
@@ -66,6 +66,14 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         streams=_streams(ops),
     )
+
+
+def device_name(meta: TraceMeta, device: int) -> str:
+    """The product name of a device. ROCm numbers operations and properties differently, so where the file
+    knows the number in no other way, the one name that all its devices share is taken; empty where there
+    are several."""
+    shared = set(meta.device_names.values())
+    return meta.device_names.get(device) or (shared.pop() if len(shared) == 1 else "")
 
 
 def device_window(ops: DeviceOps) -> Window:

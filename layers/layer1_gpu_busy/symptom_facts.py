@@ -13,15 +13,10 @@ from dataclasses import dataclass
 
 from layers.evidence.wording import counted, time_text
 from layers.layer1_gpu_busy.model import (
-    BatchRow,
     CopyRow,
     DeviceBusy,
     IdleAnatomy,
-    KernelRow,
     LaunchStats,
-    OperatorRow,
-    Overlap,
-    PhaseRow,
     ReplayCheck,
     Steps,
     Symptom,
@@ -41,7 +36,7 @@ NO_HOST = "the trace holds no host calls that launched this work: record CPU act
 
 @dataclass(frozen=True, slots=True)
 class SymptomFacts:
-    """One device of one trace, with everything that the other files of this layer found in it."""
+    """One device of one trace, with what the other files of this layer found in it."""
 
     trace: ChromeTrace
     ops: DeviceOps
@@ -50,12 +45,7 @@ class SymptomFacts:
     steps: Steps
     idle: IdleAnatomy | None = None
     launches: LaunchStats | None = None
-    kernels: tuple[KernelRow, ...] = ()
     copies: tuple[CopyRow, ...] = ()
-    overlap: Overlap | None = None
-    phases: tuple[PhaseRow, ...] = ()
-    operators: tuple[OperatorRow, ...] = ()
-    batches: tuple[BatchRow, ...] = ()
 
     @property
     def window(self) -> Window:
