@@ -2,9 +2,9 @@
 
 Two ways to read a piece. *Dense*: all of it is decoded as one JSON array, typed and strict. *Sparse* (busy
 ratios only): a search for the literals of device work finds the events that hold one, and only those are
-decoded; the rest is never looked at. A piece that is no valid JSON goes to `chrome_salvage`, event by
-event. Sparse reading trusts that the separators it cuts at lie between events: a piece that holds an array
-of objects, where they might not, is read densely.
+decoded; the rest is never looked at, so damage there goes unseen. A piece that is no valid JSON goes to
+`chrome_salvage`, event by event. Sparse reading trusts that the separators it cuts at lie between events: a
+piece that holds an array of objects, where they might not, is read densely.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from parsers.byte_search import find_all
 from parsers.chrome_columns import Parts
-from parsers.chrome_event import EVENTS, EXACT_EVENTS, Event, ExactEvent, exact_nanoseconds, to_nanoseconds
+from parsers.chrome_event import (
+    EVENTS,
+    EXACT_EVENTS,
+    NOT_JSON,
+    Event,
+    ExactEvent,
+    exact_nanoseconds,
+    to_nanoseconds,
+)
 from parsers.chrome_layout import NESTED_LIST
 from parsers.chrome_rows import Convert, add_rows
 from parsers.chrome_salvage import salvage
-
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for a text that is not what it should be."""
 
 
 class NeedsSequential(Exception):
@@ -40,10 +43,14 @@ class Reading:
 
 
 class BlockDecoder:
-    """Decodes the pieces that it is given, in any order, into one `Parts`."""
+    """Decodes the pieces that it is given, in any order, into one `Parts`.
+
+    `astray` says that the last piece ended in lost text, so that what follows does not begin with an event.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self.parts = Parts()
+        self.astray = False
         self._reading = reading
 
     def feed(self, text: bytes, offset: int) -> None:
@@ -54,8 +61,8 @@ class BlockDecoder:
         try:
             self.feed_strictly(text, offset)
         except NOT_JSON:
-            consumed, ended = self.feed_damaged(text, offset, final=False)
-            if ended or text[consumed:].strip(b" \t\r\n,"):
+            consumed, ended = self.feed_carefully(text, offset, whole=True)
+            if ended or consumed < len(text):
                 raise NeedsSequential from None
 
     def feed_strictly(self, text: bytes, offset: int) -> None:
@@ -66,12 +73,19 @@ class BlockDecoder:
         if not self._add(EVENTS.decode(array), to_nanoseconds, offset):
             self._add(EXACT_EVENTS.decode(array), exact_nanoseconds, offset)
 
-    def feed_damaged(self, text: bytes, offset: int, final: bool) -> tuple[int, bool]:
-        """Read what can be read of a piece: (bytes used, whether the event array ended in it)."""
-        saved = salvage(text, offset, final)
+    def feed_carefully(
+        self, text: bytes, offset: int, *, final: bool = False, whole: bool = False
+    ) -> tuple[int, bool]:
+        """Read what can be read of any text: (bytes used, whether the event array ended in it).
+
+        `final`: nothing follows it; `whole`: it should end between two events.
+        """
+        saved = salvage(text, offset, final=final, whole=whole, astray=self.astray)
+        self.astray = saved.astray
         if saved.events:
             self._add(saved.events, exact_nanoseconds, offset)
-        self.parts.losses += saved.losses
+        for loss in saved.losses:
+            self.parts.lose(loss)
         return saved.consumed, saved.ended
 
     def _pick(self, text: bytes) -> bytes:

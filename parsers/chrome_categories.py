@@ -65,7 +65,8 @@ _ROLES = {
 
 ROLE_OF = {category: role for role, categories in _ROLES.items() for category in categories}
 
-_MARKS = (b"cudaGraphLaunch", b"hipGraphLaunch", b"ProfilerStep#", b'"Trace"', b"Record Window End")
+GRAPH_LAUNCH, STEP = "GraphLaunch", "ProfilerStep#"
+_MARKS = (GRAPH_LAUNCH.encode(), STEP.encode(), b'"Trace"', b"Record Window End")
 BUSY_ONLY_LITERALS = (b'"kernel"', b'"gpu_memcpy"', b'"gpu_memset"', *_MARKS)
 """Mark the events that a busy ratio needs: device work, graph launches, steps, the recorded window."""
 OLD_BUSY_ONLY_LITERALS = (b'"Kernel"', b'"Memcpy"', b'"Memset"', *BUSY_ONLY_LITERALS)
@@ -78,8 +79,31 @@ def busy_only_literals(head: bytes) -> tuple[bytes, ...]:
     return OLD_BUSY_ONLY_LITERALS if _OLD_NAME.search(head) else BUSY_ONLY_LITERALS
 
 
+def for_busy_ratio(category: str, name: str) -> bool:
+    """Whether a busy ratio needs this host event: the one rule, however the file is read."""
+    role = ROLE_OF.get(category)
+    if role is Role.RUNTIME:
+        return GRAPH_LAUNCH in name
+    return role is Role.PROFILER or (role is Role.ANNOTATION and STEP in name)
+
+
 DEVICE_LITERAL = re.compile(rb'"(?:kernel|gpu_memcpy|gpu_memset|Kernel|Memcpy|Memset)"')
-"""Marks text that may hold device work; asked of text that was lost."""
+"""Marks text that holds device work."""
+
+_HOST = (
+    *(Role.RUNTIME, Role.OPERATOR, Role.PYTHON, Role.ANNOTATION, Role.DEVICE_SPAN),
+    *(Role.OVERHEAD, Role.PROFILER, Role.FLOW),
+)
+_HOST_LITERAL = re.compile(
+    rb'"cat"\s*:\s*"(?:%s)"|"ph"\s*:\s*"[^XBE]"' % "|".join(c for r in _HOST for c in _ROLES[r]).encode()
+)
+
+
+def may_hold_device_work(lost: bytes) -> bool:
+    """Whether a lost piece of text may have been a device operation: it says so, or does not say that it
+    was something else.
+    """
+    return DEVICE_LITERAL.search(lost) is not None or _HOST_LITERAL.search(lost) is None
 
 
 class Producer(StrEnum):

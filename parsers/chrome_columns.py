@@ -8,6 +8,7 @@ array bytes, so that nothing is ever unpickled.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
@@ -15,11 +16,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from parsers.chrome_categories import ROLE_OF
 from parsers.chrome_model import Collective, GemmShape
 from parsers.loss import Loss
 
 INTERNED_TEXT_LIMIT_BYTES = 64 << 20
-INTERN_FULL = "(too many different names to keep)"
+MOST_CATEGORIES = 1_000
+MOST_TRACKS = 100_000
+MOST_LABELS = 100_000
+MOST_COUNTS = 10_000
+LABEL_LIMIT = 1_000
+"""Bounds on what a file can make perfkit keep beside the table rows; real files stay far below each."""
+TOO_MANY = "(too many different ones to keep apart)"
 
 DEVICE_COLUMNS = {
     "start_ns": np.int64,
@@ -44,25 +52,28 @@ HOST_COLUMNS = {
 Column = npt.NDArray[Any]
 TrackKey = tuple[int | float | str | None, int | float | str | None]
 Chunk = dict[str, Column]
+PlacedChunk = tuple[int, Chunk]
+"""A chunk and the text offset it comes from, so that tables do not depend on who decoded what."""
 
 
 class Interner(dict[Any, int]):
-    """value → small integer in order of first sight; bounded, what comes after the bound shares one id."""
+    """value → small integer in order of first sight; bounded: what comes after the bound shares the id of
+    `full`, but for `always`, values that are never turned away.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, full: Any = TOO_MANY, most: int = 1 << 31, always: Container[Any] = ()) -> None:
         super().__init__()
-        self._left = INTERNED_TEXT_LIMIT_BYTES
+        self._left_bytes, self._most = INTERNED_TEXT_LIMIT_BYTES, most
+        self._full, self._always = full, always
         self.overflowed = False
 
     def __missing__(self, value: Any) -> int:
-        self._left -= len(value) + 64
-        if self._left < 0 and not self.overflowed:
+        self._left_bytes -= len(value) + 64
+        has_room = self._left_bytes >= 0 and len(self) < self._most
+        if value == self._full or not (has_room or value in self._always):
             self.overflowed = True
-            super().__setitem__(INTERN_FULL, len(self))
-        if self.overflowed:
-            return super().__getitem__(INTERN_FULL)
-        index = len(self)
-        super().__setitem__(value, index)
+            return self.setdefault(self._full, len(self))
+        self[value] = index = len(self)
         return index
 
 
@@ -76,19 +87,22 @@ class OpenRange:
     category: str
     name: str
     track_id: int
+    device: int
 
 
 @dataclass(slots=True)
 class Parts:
-    """Everything one decoder keeps. `counts` holds (category, phase) → events; `faults` (what was wrong,
-    whether it touches device work) → number of events."""
+    """Everything one decoder keeps. `labels` holds "pid" or "pid/tid" → (place in the file, name): the last
+    one counts. `counts` holds (category, phase) → events; `faults` (what was wrong,
+    whether it touches device work) → number of events; `losses` has one for each (what, whether it may hide
+    device work), summed up at its first place."""
 
-    device: list[Chunk] = field(default_factory=list)
-    host: list[Chunk] = field(default_factory=list)
+    device: list[PlacedChunk] = field(default_factory=list)
+    host: list[PlacedChunk] = field(default_factory=list)
     names: Interner = field(default_factory=Interner)
-    categories: Interner = field(default_factory=Interner)
-    tracks: Interner = field(default_factory=Interner)
-    labels: dict[str, str] = field(default_factory=dict)
+    categories: Interner = field(default_factory=lambda: Interner(most=MOST_CATEGORIES, always=ROLE_OF))
+    tracks: Interner = field(default_factory=lambda: Interner((TOO_MANY, TOO_MANY), MOST_TRACKS))
+    labels: dict[str, tuple[int, str]] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     device_like: Counter[str] = field(default_factory=Counter)
     faults: Counter[tuple[str, bool]] = field(default_factory=Counter)
@@ -96,7 +110,7 @@ class Parts:
     gemms: list[GemmShape] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     ranges: list[OpenRange] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
+    losses: dict[tuple[str, bool], Loss] = field(default_factory=dict)
     first_ns: int | None = None
     last_ns: int | None = None
     window_end_ns: int | None = None
@@ -106,12 +120,43 @@ class Parts:
         self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
         self.last_ns = last_ns if self.last_ns is None else max(self.last_ns, last_ns)
 
+    def count(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """Add to the counts of events by category and phase."""
+        for key, events in counts.items():
+            known = key in self.counts or len(self.counts) < MOST_COUNTS
+            self.counts[key if known else (TOO_MANY, "")] += events
 
-def concatenate(chunks: list[Chunk], columns: dict[str, Any]) -> Chunk:
-    """One array a column. The chunks are emptied on the way, so that a large table is not held twice."""
+    def label(self, key: str, order: int, text: str) -> None:
+        """Keep the name of a process or thread."""
+        known = self.labels.get(key)
+        if order >= known[0] if known else len(self.labels) < MOST_LABELS:
+            self.labels[key] = order, text[:LABEL_LIMIT]
+
+    def window_end(self, at_ns: int) -> None:
+        """Note the end of the recorded window as the file states it."""
+        self.window_end_ns = at_ns if self.window_end_ns is None else max(self.window_end_ns, at_ns)
+
+    def lose(self, loss: Loss) -> None:
+        """Note a loss; those of one kind become one."""
+        kind = loss.what, loss.may_hide_device_work
+        if (known := self.losses.get(kind)) is not None:
+            loss = replace(
+                known,
+                offset=min(known.offset, loss.offset),
+                lost_bytes=known.lost_bytes + loss.lost_bytes,
+                lost_events=known.lost_events + loss.lost_events,
+            )
+        self.losses[kind] = loss
+
+
+def concatenate(chunks: list[PlacedChunk], columns: dict[str, Any]) -> Chunk:
+    """One array a column, rows in file order. The chunks are emptied on the way, so that a large table is
+    not held twice.
+    """
     joined = {}
+    chunks.sort(key=lambda placed: placed[0])
     for name, dtype in columns.items():
-        pieces = [chunk.pop(name) for chunk in chunks]
+        pieces = [chunk.pop(name) for _, chunk in chunks]
         joined[name] = np.concatenate(pieces).astype(dtype, copy=False) if pieces else np.empty(0, dtype)
     chunks.clear()
     return joined
@@ -121,30 +166,34 @@ def join(into: Parts, other: Parts) -> None:
     """Add another decoder's share; its ids are translated to those of `into`."""
     names, categories = _translation(into.names, other.names), _translation(into.categories, other.categories)
     tracks = _translation(into.tracks, other.tracks)
-    for chunk in other.device:
-        into.device.append({**chunk, "name_id": names[chunk["name_id"]]})
-    for chunk in other.host:
-        renamed = {"name_id": names[chunk["name_id"]], "track_id": tracks[chunk["track_id"]]}
-        into.host.append(
-            {**chunk, **renamed, "category_id": categories[chunk["category_id"]].astype(np.int16)}
-        )
+    ids = {"name_id": names, "track_id": tracks, "category_id": categories}
+    into.device += [(at, translate(chunk, ids)) for at, chunk in other.device]
+    into.host += [(at, translate(chunk, ids)) for at, chunk in other.host]
     for gemm in other.gemms:
         into.gemms.append(
             replace(gemm, name_id=int(names[gemm.name_id]), track_id=int(tracks[gemm.track_id]))
         )
     for range_ in other.ranges:
         into.ranges.append(replace(range_, track_id=int(tracks[range_.track_id])))
-    into.labels.update(other.labels)
-    into.counts.update(other.counts)
+    for key, (order, text) in other.labels.items():
+        into.label(key, order, text)
+    into.count(other.counts)
     into.device_like.update(other.device_like)
     into.faults.update(other.faults)
     into.zero_timestamps.update(other.zero_timestamps)
     into.collectives += other.collectives
-    into.losses += other.losses
+    for loss in other.losses.values():
+        into.lose(loss)
     if other.first_ns is not None and other.last_ns is not None:
         into.span(other.first_ns, other.last_ns)
-    if into.window_end_ns is None:
-        into.window_end_ns = other.window_end_ns
+    if other.window_end_ns is not None:
+        into.window_end(other.window_end_ns)
+
+
+def translate(chunk: Chunk, new_ids: Mapping[str, Column]) -> Chunk:
+    """The chunk with the ids of some columns replaced: new id = `new_ids[column][old id]`."""
+    renamed = {name: new_ids[name][column] for name, column in chunk.items() if name in new_ids}
+    return {**chunk, **renamed}
 
 
 def _translation(into: Interner, other: Interner) -> Column:
@@ -152,14 +201,14 @@ def _translation(into: Interner, other: Interner) -> Column:
 
 
 class _Header(msgspec.Struct):
-    """The small things of `Parts`, and the lengths of the arrays that follow on the wire, in order."""
+    """The small things of `Parts`, and offset and length of the chunks that follow on the wire, in order."""
 
-    device_lengths: list[int]
-    host_lengths: list[int]
+    device: list[tuple[int, int]]
+    host: list[tuple[int, int]]
     names: list[str]
     categories: list[str]
     tracks: list[TrackKey]
-    labels: dict[str, str]
+    labels: dict[str, tuple[int, str]]
     counts: list[tuple[tuple[str, str], int]]
     device_like: dict[str, int]
     faults: list[tuple[tuple[str, bool], int]]
@@ -177,8 +226,8 @@ def send(parts: Parts, out: BinaryIO) -> None:
     """Write the parts: 8 bytes of header length, the header in msgpack, then each array's bytes."""
     header = msgspec.msgpack.encode(
         _Header(
-            [len(c["start_ns"]) for c in parts.device],
-            [len(c["start_ns"]) for c in parts.host],
+            [(at, len(c["start_ns"])) for at, c in parts.device],
+            [(at, len(c["start_ns"])) for at, c in parts.host],
             list(parts.names),
             list(parts.categories),
             list(parts.tracks),
@@ -190,7 +239,7 @@ def send(parts: Parts, out: BinaryIO) -> None:
             parts.gemms,
             parts.collectives,
             parts.ranges,
-            parts.losses,
+            list(parts.losses.values()),
             parts.first_ns,
             parts.last_ns,
             parts.window_end_ns,
@@ -199,7 +248,7 @@ def send(parts: Parts, out: BinaryIO) -> None:
     out.write(len(header).to_bytes(8, "little"))
     out.write(header)
     for chunks, columns in ((parts.device, DEVICE_COLUMNS), (parts.host, HOST_COLUMNS)):
-        for chunk in chunks:
+        for _, chunk in chunks:
             for name, dtype in columns.items():
                 out.write(np.ascontiguousarray(chunk[name], dtype).data)
     out.flush()
@@ -219,7 +268,6 @@ def receive(source: BinaryIO) -> Parts:
         gemms=header.gemms,
         collectives=header.collectives,
         ranges=header.ranges,
-        losses=header.losses,
         first_ns=header.first_ns,
         last_ns=header.last_ns,
         window_end_ns=header.window_end_ns,
@@ -231,8 +279,10 @@ def receive(source: BinaryIO) -> Parts:
     ):
         for value in values:
             interner[value]
-    parts.device = [_receive_chunk(source, n, DEVICE_COLUMNS) for n in header.device_lengths]
-    parts.host = [_receive_chunk(source, n, HOST_COLUMNS) for n in header.host_lengths]
+    for loss in header.losses:
+        parts.lose(loss)
+    parts.device = [(at, _receive_chunk(source, n, DEVICE_COLUMNS)) for at, n in header.device]
+    parts.host = [(at, _receive_chunk(source, n, HOST_COLUMNS)) for at, n in header.host]
     return parts
 
 

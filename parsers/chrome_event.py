@@ -69,6 +69,9 @@ class ExactEvent(_Common, gc=False):
     dur: Decimal | None = None
 
 
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for a text that is not what it should be."""
+
 EVENTS = msgspec.json.Decoder(list[Event])
 EXACT_EVENTS = msgspec.json.Decoder(list[ExactEvent])
 
@@ -84,7 +87,8 @@ def to_nanoseconds(values: Sequence[Any]) -> I64 | None:
             whole = np.array(values, np.int64)
         except OverflowError:
             return None
-        return whole * 1000 if np.abs(whole).max() < LIMIT_NS // 1000 else None
+        limit = LIMIT_NS // 1000
+        return whole * 1000 if -limit < whole.min() and whole.max() < limit else None
     if kinds <= {int, float}:
         us = np.array(values, np.float64)
         if not len(us) or np.abs(us).max() < EXACT_FLOAT_US:

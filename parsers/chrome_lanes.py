@@ -14,8 +14,8 @@ import numpy as np
 from parsers.chrome_columns import HOST_COLUMNS, Parts, concatenate
 from parsers.chrome_model import KERNEL, MEMCPY, MEMSET, NO_CORRELATION, UNKNOWN_BYTES, Track
 
-_PROCESS = re.compile(r"/device:GPU:(\d+)")
-_THREAD = re.compile(r"Stream #(\d+)")
+_PROCESS = re.compile(r"/device:GPU:(\d{1,9})\b")
+_THREAD = re.compile(r"Stream #(\d{1,18})\b")
 
 
 def move_device_lanes(parts: Parts, tracks: list[Track]) -> int:
@@ -26,23 +26,22 @@ def move_device_lanes(parts: Parts, tracks: list[Track]) -> int:
     host = concatenate(parts.host, HOST_COLUMNS)
     unnamed = parts.categories.get("", -1)
     mine = np.isin(host["track_id"], list(lanes)) & (host["category_id"] == unnamed)
-    parts.host.append({name: column[~mine] for name, column in host.items()})
+    parts.host.append((0, {name: column[~mine] for name, column in host.items()}))
     rows = np.flatnonzero(mine)
     where = [lanes[t] for t in host["track_id"][rows].tolist()]
     kind_of_name = np.array([_kind(name) for name in parts.names], np.int8)
-    parts.device.append(
-        {
-            "start_ns": host["start_ns"][rows],
-            "end_ns": host["end_ns"][rows],
-            "kind": kind_of_name[host["name_id"][rows]],
-            "name_id": host["name_id"][rows],
-            "device": np.array([device for device, _ in where], np.int32),
-            "stream": np.array([stream for _, stream in where], np.int64),
-            "correlation": np.full(len(rows), NO_CORRELATION, np.int64),
-            "graph_id": np.zeros(len(rows), np.int64),
-            "nbytes": np.full(len(rows), UNKNOWN_BYTES, np.int64),
-        }
-    )
+    chunk = {
+        "start_ns": host["start_ns"][rows],
+        "end_ns": host["end_ns"][rows],
+        "kind": kind_of_name[host["name_id"][rows]],
+        "name_id": host["name_id"][rows],
+        "device": np.array([device for device, _ in where], np.int32),
+        "stream": np.array([stream for _, stream in where], np.int64),
+        "correlation": np.full(len(rows), NO_CORRELATION, np.int64),
+        "graph_id": np.zeros(len(rows), np.int64),
+        "nbytes": np.full(len(rows), UNKNOWN_BYTES, np.int64),
+    }
+    parts.device.append((0, chunk))
     return len(rows)
 
 

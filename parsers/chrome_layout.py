@@ -1,23 +1,24 @@
 """Where the events of a chrome trace lie in its text, without decoding it.
 
 A trace is an object with a `traceEvents` array, or that array alone. This file finds where the array
-begins, where the text may be cut between two events, and what the keys around the array say. It assumes no
-layout: a cut is the text `}`, a comma, `{` and a quoted key of an event, in any spacing. Such a cut may in
-odd files lie inside the arguments of an event; whoever decodes the pieces notices, because a piece is then
-no valid JSON.
+begins and where the text may be cut between two events. It assumes no layout: a cut is the text `}`, a
+comma, `{` and a quoted key of an event, in any spacing. Such a cut may in odd files lie inside the
+arguments of an event; whoever decodes the pieces notices, because a piece is then no valid JSON.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 from parsers.errors import UnreadableInput
-from parsers.json_repair import repair_json
+from parsers.text_stream import GZIP_MAGIC, refuse_foreign
 
-BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"\s*:)')
+_KEYS = rb'"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"\s*:'
+BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
 """The end of one event where the next begins; the match ends right before that one's brace."""
+
+EVENT_START = re.compile(rb"\{\s*" + _KEYS)
+"""Text that looks like the beginning of an event."""
 
 NESTED_LIST = re.compile(rb"\[\s*\{")
 """An array of objects: inside the events it can only be an argument, and may look like events of its own."""
@@ -25,7 +26,7 @@ NESTED_LIST = re.compile(rb"\[\s*\{")
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NO_ARRAY = re.compile(rb'"traceEvents"\s*:\s*null')
 _BOM = b"\xef\xbb\xbf"
-PREAMBLE_LIMIT_BYTES = 64 << 20
+SHOWN_BYTES = 60
 
 
 def find_events(head: bytes) -> tuple[int, bytes] | None:
@@ -44,11 +45,19 @@ def find_events(head: bytes) -> tuple[int, bytes] | None:
 
 def explain_no_events(path: str, head: bytes) -> UnreadableInput:
     """Why a file without an event array is not a trace, in one line."""
+    if not head:
+        return UnreadableInput(f"{path}: gzip data of nothing: nothing was recorded, or the copy failed")
+    if head.startswith(GZIP_MAGIC):
+        return UnreadableInput(f"{path}: gzip inside gzip: unpack it once (gunzip)")
+    try:
+        refuse_foreign(path, head)
+    except UnreadableInput as error:
+        return error
     if _NO_ARRAY.search(head):
         return UnreadableInput(f"{path}: traceEvents is null: the profiler wrote no events")
-    start = head[:60].decode("utf-8", "replace")
-    if head[:1].isspace() or head[:1] in (b"{", b"\xef"):
+    if head.removeprefix(_BOM).lstrip().startswith(b"{"):
         return UnreadableInput(f"{path}: JSON without a traceEvents array: not a chrome trace")
+    start = head[:SHOWN_BYTES].decode("utf-8", "replace")
     return UnreadableInput(f"{path}: not a chrome trace: it starts with {start!r}")
 
 
@@ -77,32 +86,3 @@ def event_separator(text: bytes) -> bytes | None:
     seen = {match.group() + b"{" for match in BOUNDARY.finditer(text)}
     separator = seen.pop() if len(seen) == 1 else None
     return separator if separator and b"\n" in separator else None
-
-
-def parse_around(before: bytes, after: bytes) -> dict[str, Any]:
-    """The keys beside the event array: `before` is `{ ... ,` and `after` is `, ... }`; what cannot be read
-    is left out.
-    """
-    around = _parse_object(before.strip().rstrip(b",") + b"}") if before.strip() else {}
-    tail = after.strip().lstrip(b",")
-    return {**around, **(_parse_object(b"{" + tail) if tail else {})}
-
-
-def _parse_object(text: bytes) -> dict[str, Any]:
-    for attempt in (text, repair_json(text)):
-        try:
-            value = json.loads(attempt)
-        except (ValueError, RecursionError):
-            continue
-        return value if isinstance(value, dict) else {}
-    return _parse_pairs(text)
-
-
-_PAIR = re.compile(rb'"([A-Za-z_]+)"\s*:\s*(-?\d+|"[^"\\\n]*")')
-
-
-def _parse_pairs(text: bytes) -> dict[str, Any]:
-    """Plain `"key": number or string` pairs of an object that is beyond repair (log lines in the
-    metadata).
-    """
-    return {key.decode(): json.loads(value) for key, value in _PAIR.findall(text)}

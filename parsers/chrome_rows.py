@@ -14,9 +14,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role
+from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
 from parsers.chrome_columns import Chunk, Column, OpenRange, Parts
-from parsers.chrome_event import BAD_NS, MISSING_NS, NO_TEXT, Event, ExactEvent, exact_nanoseconds
+from parsers.chrome_event import (
+    BAD_NS,
+    MISSING_NS,
+    NO_TEXT,
+    NOT_JSON,
+    Event,
+    ExactEvent,
+    exact_nanoseconds,
+)
 from parsers.chrome_model import (
     I64,
     NO_CORRELATION,
@@ -34,7 +42,8 @@ Convert = Callable[[Sequence[Any]], I64 | None]
 UNNAMED_DEVICE = -1
 ALL_STREAMS = 0xFFFFFFFF
 GEMM_OPERATORS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
-BUSY_ONLY_ROLES = frozenset({Role.RUNTIME, Role.ANNOTATION, Role.PROFILER})
+SHAPE_LIMIT_BYTES = 1_000
+"""A matrix product has two or three operands of two or three dimensions; longer text is none."""
 
 
 def add_rows(parts: Parts, events: Events, convert: Convert, offset: int, busy_only: bool) -> bool:
@@ -49,39 +58,49 @@ def add_rows(parts: Parts, events: Events, convert: Convert, offset: int, busy_o
     if len(complete) < len(events):
         _add_others(parts, [e for e in events if e.ph != "X"], offset)
     if complete:
-        _add_complete(parts, complete, start_ns, duration_ns, busy_only)
+        _add_complete(parts, complete, start_ns, duration_ns, offset, busy_only)
     return True
 
 
-def _add_complete(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, busy_only: bool) -> None:
+def _add_complete(
+    parts: Parts, events: Events, start_ns: I64, duration_ns: I64, offset: int, busy_only: bool
+) -> None:
     categories = parts.categories
     category_id = np.array([categories[e.cat or ""] for e in events], np.int32)
     role_of_id = [ROLE_OF.get(category, Role.UNKNOWN) for category in categories]
     counts = np.bincount(category_id, minlength=len(role_of_id))
-    parts.counts.update({(c, "X"): int(n) for c, n in zip(categories, counts, strict=True) if n})
+    parts.count({(c, "X"): int(n) for c, n in zip(categories, counts, strict=True) if n})
     is_device = np.array([role is Role.DEVICE for role in role_of_id])[category_id]
     usable = _usable(parts, start_ns, duration_ns, is_device)
     duration_ns = np.where(duration_ns == MISSING_NS, 0, duration_ns)
-    if usable.any():
-        end_ns = start_ns[usable] + duration_ns[usable]
-        parts.span(int(start_ns[usable].min()), int(end_ns.max()))
+    timed = usable & ~_zero_timestamps(parts, events, start_ns, duration_ns, is_device)
+    if timed.any():
+        end_ns = start_ns[timed] + duration_ns[timed]
+        parts.span(int(start_ns[timed].min()), int(end_ns.max()))
     _count_device_like(parts, events, category_id, role_of_id)
-    device_rows = np.flatnonzero(is_device & usable).tolist()
+    device_rows = np.flatnonzero(is_device & timed).tolist()
     if device_rows:
-        _add_device(parts, [events[i] for i in device_rows], start_ns[device_rows], duration_ns[device_rows])
-    kept_roles = np.array([_keeps(role, busy_only) for role in role_of_id])
+        chosen = [events[i] for i in device_rows]
+        _add_device(parts, chosen, start_ns[device_rows], duration_ns[device_rows], offset)
     python = np.array([role is Role.PYTHON for role in role_of_id])[category_id]
-    host = usable & kept_roles[category_id] & (~python | (duration_ns >= PYTHON_FRAME_FLOOR_NS))
+    host = timed & ~is_device & (~python | (duration_ns >= PYTHON_FRAME_FLOOR_NS))
     host_rows = np.flatnonzero(host).tolist()
+    if busy_only:
+        host_rows = [i for i in host_rows if for_busy_ratio((e := events[i]).cat or "", str(e.name))]
     if host_rows:
-        chosen = [events[i] for i in host_rows] if len(host_rows) < len(events) else events
-        _add_host(
-            parts, chosen, start_ns[host_rows], duration_ns[host_rows], category_id[host_rows], role_of_id
-        )
+        chosen = [events[i] for i in host_rows] if len(host_rows) < len(events) else list(events)
+        times = start_ns[host_rows], duration_ns[host_rows]
+        _add_host(parts, chosen, *times, category_id[host_rows], role_of_id, offset)
 
 
-def _keeps(role: Role, busy_only: bool) -> bool:
-    return role in BUSY_ONLY_ROLES if busy_only else role is not Role.DEVICE
+def _zero_timestamps(
+    parts: Parts, events: Events, start_ns: I64, duration_ns: I64, is_device: Bools
+) -> Bools:
+    """Mask of the device operations that were recorded without a time (ts 0, dur 0); counted by device."""
+    zero: Bools = is_device & (start_ns == 0) & (duration_ns == 0)
+    if zero.any():
+        parts.zero_timestamps.update(_devices([events[i] for i in np.flatnonzero(zero).tolist()]).tolist())
+    return zero
 
 
 def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> Bools:
@@ -103,20 +122,20 @@ def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> 
 
 
 def _count_device_like(parts: Parts, events: Events, category_id: Column, role_of_id: list[Role]) -> None:
-    for index, role in enumerate(role_of_id):
-        if role is Role.UNKNOWN:
-            rows = np.flatnonzero(category_id == index).tolist()
-            category = events[rows[0]].cat or "" if len(rows) else ""
-            with_device = sum(1 for i in rows if (a := events[i].args) is not None and a.device is not None)
-            if with_device:
-                parts.device_like[category] += with_device
+    """Count, by category, the events of unknown categories that name a device."""
+    unknown = np.array([role is Role.UNKNOWN for role in role_of_id])[category_id]
+    if unknown.any():
+        names = list(parts.categories)
+        rows = [i for i in np.flatnonzero(unknown).tolist() if _names_device(events[i])]
+        parts.device_like.update(names[category_id[i]] for i in rows)
 
 
-def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64) -> None:
+def _names_device(event: Event | ExactEvent) -> bool:
+    return event.args is not None and event.args.device is not None
+
+
+def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, offset: int) -> None:
     device = _devices(events)
-    faulty = (start_ns == 0) & (duration_ns == 0)
-    if faulty.any():
-        parts.zero_timestamps.update(Counter(device[faulty].tolist()))
     args = [e.args for e in events]
     stream = _integers([a.stream if a is not None else None for a in args], NO_STREAM)
     chunk: Chunk = {
@@ -130,7 +149,7 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64) -
         "graph_id": _integers([a.graph_id if a is not None else None for a in args], 0),
         "nbytes": _integers([a.nbytes if a is not None else None for a in args], UNKNOWN_BYTES),
     }
-    parts.device.append({name: column[~faulty] for name, column in chunk.items()} if faulty.any() else chunk)
+    parts.device.append((offset, chunk))
     for row in [i for i, a in enumerate(args) if a is not None and a.collective is not NO_TEXT]:
         parts.collectives.append(_collective(events[row], int(start_ns[row]), int(device[row])))
 
@@ -144,7 +163,13 @@ def _devices(events: Events) -> Column:
 
 
 def _add_host(
-    parts: Parts, events: Events, start_ns: I64, duration_ns: I64, category_id: Column, role_of_id: list[Role]
+    parts: Parts,
+    events: Events,
+    start_ns: I64,
+    duration_ns: I64,
+    category_id: Column,
+    role_of_id: list[Role],
+    offset: int,
 ) -> None:
     tracks = parts.tracks
     is_runtime = np.array([role is Role.RUNTIME for role in role_of_id])[category_id]
@@ -161,7 +186,7 @@ def _add_host(
         "track_id": np.array([tracks[(e.pid, e.tid)] for e in events], np.int32),
         "correlation": correlation,
     }
-    parts.host.append(chunk)
+    parts.host.append((offset, chunk))
     _keep_gemms(parts, events, chunk)
 
 
@@ -169,7 +194,7 @@ def _keep_gemms(parts: Parts, events: Events, chunk: Chunk) -> None:
     wanted = [parts.names[name] for name in GEMM_OPERATORS if name in parts.names]
     for row in np.flatnonzero(np.isin(chunk["name_id"], wanted)).tolist():
         args = events[row].args
-        if args is not None and args.dims is not NO_TEXT:
+        if args is not None and 0 < len(args.dims) + len(args.types) < SHAPE_LIMIT_BYTES:
             times = int(chunk["start_ns"][row]), int(chunk["end_ns"][row])
             ids = int(chunk["name_id"][row]), int(chunk["track_id"][row])
             parts.gemms.append(GemmShape(ids[0], *times, ids[1], _text(args.dims), _text(args.types)))
@@ -191,24 +216,25 @@ def _collective(event: Event | ExactEvent, start_ns: int, device: int) -> Collec
 
 def _add_others(parts: Parts, events: Events, offset: int) -> None:
     """Everything that is no complete event: counted, and read where it names something or opens a range."""
-    parts.counts.update((e.cat or "", e.ph or "") for e in events)
+    parts.count(Counter((e.cat or "", e.ph or "") for e in events))
     for index, event in enumerate(events):
         if event.ph == "M":
-            _add_label(parts, event)
+            _add_label(parts, event, offset + index)
         elif event.ph == "B" or event.ph == "E":
             _add_open_range(parts, event, offset + index)
         elif event.name == "Record Window End":
             at_ns = int(exact_nanoseconds([event.ts])[0])
-            parts.window_end_ns = at_ns if at_ns > BAD_NS else parts.window_end_ns
+            if at_ns > BAD_NS:
+                parts.window_end(at_ns)
 
 
-def _add_label(parts: Parts, event: Event | ExactEvent) -> None:
+def _add_label(parts: Parts, event: Event | ExactEvent, order: int) -> None:
     if event.args is None or not len(event.args.label):
         return
     if event.name == "process_name":
-        parts.labels[f"{event.pid}"] = str(_json(event.args.label))
+        parts.label(f"{event.pid}", order, str(_json(event.args.label)))
     elif event.name == "thread_name":
-        parts.labels[f"{event.pid}/{event.tid}"] = str(_json(event.args.label))
+        parts.label(f"{event.pid}/{event.tid}", order, str(_json(event.args.label)))
 
 
 def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None:
@@ -216,10 +242,9 @@ def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None
     if at_ns <= BAD_NS:
         parts.faults["begin or end events without a usable time: dropped", False] += 1
         return
-    track_id = parts.tracks[(event.pid, event.tid)]
-    parts.ranges.append(
-        OpenRange(order, event.ph or "", at_ns, event.cat or "", str(event.name or ""), track_id)
-    )
+    track_id, device = parts.tracks[(event.pid, event.tid)], int(_devices([event])[0])
+    names = event.ph or "", at_ns, event.cat or "", str(event.name or "")
+    parts.ranges.append(OpenRange(order, *names, track_id, device))
 
 
 def _name_ids(parts: Parts, events: Events) -> Column:
@@ -253,7 +278,13 @@ def _integer(value: Any, default: int) -> int:
 
 
 def _json(raw: msgspec.Raw) -> Any:
-    return msgspec.json.decode(raw) if len(raw) else None
+    """The value of an argument, None where it is missing or its text is not UTF-8."""
+    if not len(raw):
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except NOT_JSON:
+        return None
 
 
 def _text(raw: msgspec.Raw) -> str:

@@ -1,94 +1,189 @@
-"""Read damaged trace text event by event, and say what was lost.
+"""Read trace text event by event where it is not what it should be, and say what was lost.
 
-For each place where an event begins, in order of trust: the text up to where the next one seems to begin,
-strictly; the text up to its own closing brace, strictly (its arguments may hold things that look like
-events); the first again after repair. What is left is lost, with its offset and size, and reading goes on
-at the next beginning.
+As many whole events as possible are decoded at once, strictly, as long as that works. Where it does not, one
+event is taken by itself, in order of trust: up to its own closing brace, strictly (its arguments may hold
+things that look like events); up to there, or to where the next event seems to begin, after repair. What is
+left is lost, with its offset and size, and reading goes on at the next beginning.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any
 
-import msgspec
-
-from parsers.chrome_categories import DEVICE_LITERAL
-from parsers.chrome_event import EXACT_EVENTS, ExactEvent
-from parsers.chrome_layout import BOUNDARY
-from parsers.json_repair import repair_json
+from parsers.chrome_categories import may_hold_device_work
+from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent
+from parsers.chrome_layout import BOUNDARY, EVENT_START
+from parsers.chrome_lenient import repaired_events
 from parsers.loss import Loss
 
 EVENT_LIMIT_BYTES = 8 << 20
 """No event is longer: text without an end by then is damage. The longest real one seen is under 1 MB."""
 SCANS_PER_BYTE = 4
 SHORT_SCAN_BYTES = 1 << 16
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
-_SPACE = re.compile(rb"[\s,]*")
+
+LOST = "text that could not be read"
+REPAIRED = "events that are no valid JSON: repaired"
+NO_EVENTS = "elements of the event array that are no events: left out"
+SEPARATORS = "commas missing or too many between events: repaired"
+
+_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}]', re.DOTALL)
+_BETWEEN = re.compile(rb"[\s,]*")
+_NO_OBJECT = re.compile(rb'(?:null|true|false|[-+.\deE]+|"(?:[^"\\]++|\\.)*+"|\[\])(?=\s*[,\]])', re.DOTALL)
 
 
 @dataclass(slots=True)
 class Salvage:
-    """Events in file order, what was lost, how far the text was used, and whether the event array ended
-    there.
+    """Events in file order, what was lost, how far the text was used, whether the event array ended there,
+    and whether the text ended inside something lost, so that what follows it does not begin with an event.
     """
 
     events: list[ExactEvent] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     consumed: int = 0
     ended: bool = False
-    scan_budget_bytes: int = 0
+    astray: bool = False
 
 
-def salvage(text: bytes, offset: int, final: bool) -> Salvage:
-    """Read the text, which starts between two events. Unless it is the `final` piece, an event that may go
-    on in the next piece is left unconsumed."""
-    saved = Salvage(scan_budget_bytes=SCANS_PER_BYTE * len(text))
-    while not saved.ended:
-        saved.consumed = _skip(_SPACE, text, saved.consumed)
-        if saved.consumed >= len(text):
-            break
-        if text[saved.consumed] == ord("]"):
-            saved.ended = True
-        elif not _take_event(text, offset, final, saved):
-            break
-    return saved
+def salvage(text: bytes, offset: int, *, final: bool, whole: bool, astray: bool = False) -> Salvage:
+    """Read the text, which starts where an event does (or anywhere, where an earlier text ended `astray`).
+
+    `final`: nothing follows it. `whole`: it ends between two events, as far as one can see. Otherwise an
+    event that may go on in the next text is left unconsumed.
+    """
+    return _Reader(text, offset, final, whole).read(astray)
 
 
-def _take_event(text: bytes, offset: int, final: bool, saved: Salvage) -> bool:
-    """Consume one event, or lose it. False where it may continue beyond this piece."""
-    start = saved.consumed
-    boundary = BOUNDARY.search(text, start)
-    next_event = boundary.end() if boundary else len(text)
-    candidate = text[start : boundary.start() + 1] if boundary else text[start:]
-    if boundary and _accept(candidate, saved):
-        saved.consumed = next_event
-        return True
-    end = _own_end(text, start, saved)
-    if end is None and not final and len(text) - start < EVENT_LIMIT_BYTES:
+class _Reader:
+    def __init__(self, text: bytes, offset: int, final: bool, whole: bool) -> None:
+        self._text, self._offset, self._final, self._whole = text, offset, final, whole
+        cuts = [(match.start() + 1, match.end()) for match in BOUNDARY.finditer(text)]
+        self._ends, self._starts = [end for end, _ in cuts], [start for _, start in cuts]
+        self._group = 1
+        self._scan_budget_bytes = SCANS_PER_BYTE * len(text)
+        self._at = 0
+        self._saved = Salvage()
+
+    def read(self, astray: bool) -> Salvage:
+        if astray:
+            self._lose(0, self._starts[0] if self._starts else len(self._text), 0)
+        else:
+            self._cross(expected_commas=0)
+        while self._at < len(self._text) and self._take():
+            pass
+        self._saved.consumed = self._at
+        return self._saved
+
+    def _take(self) -> bool:
+        """Consume what stands next. False where the array ends, or where it may continue in the next text."""
+        first = self._text[self._at]
+        if first == ord("]"):
+            self._saved.ended = True
+            return False
+        if first != ord("{"):
+            return self._take_junk()
+        return self._take_group() or self._take_event()
+
+    def _take_group(self) -> bool:
+        """Several whole events at once, twice as many as the last time that worked, half as many if not."""
+        first = bisect_right(self._ends, self._at)
+        while (last := min(first + self._group, len(self._ends)) - 1) >= first:
+            if self._accept(self._at, self._ends[last]):
+                self._at, self._group = self._starts[last], 2 * self._group
+                return True
+            if self._group == 1:
+                return False
+            self._group = min(self._group, last - first + 1) // 2 or 1
         return False
-    if end is not None and _accept(text[start:end], saved):
-        saved.consumed = end
+
+    def _take_event(self) -> bool:
+        start, text = self._at, self._text
+        end = self._own_end()
+        if end is None and not self._final and len(text) - start < EVENT_LIMIT_BYTES:
+            return False
+        if end is not None and not (self._final or self._whole) and not text[end:].lstrip():
+            return False
+        if end is not None and self._accept(start, end):
+            self._at = end
+            self._cross()
+            return True
+        return self._repair(start, end) or self._give_up(start, end)
+
+    def _repair(self, start: int, end: int | None) -> bool:
+        cut = bisect_right(self._ends, start)
+        stops = set(self._ends[cut : cut + 1]) | ({end} if end is not None else set()) or {len(self._text)}
+        for stop in sorted(stops):
+            if events := repaired_events(self._text[start:stop]):
+                self._saved.events += events
+                self._note(REPAIRED, start)
+                self._at = stop
+                self._cross()
+                return True
+        return False
+
+    def _give_up(self, start: int, end: int | None) -> bool:
+        """Lose the text up to the next event."""
+        cut = bisect_right(self._starts, start)
+        if cut < len(self._starts):
+            self._lose(start, self._starts[cut], 1)
+        else:
+            self._lose(start, end if end is not None else len(self._text), 1)
         return True
-    repaired = _repair(candidate if boundary or end is None else text[start:end])
-    if repaired:
-        saved.events += repaired
-        saved.losses.append(Loss("events that are no valid JSON: repaired", offset + start, 0, 0, False))
-    else:
-        hides = DEVICE_LITERAL.search(candidate) is not None
-        saved.losses.append(Loss("text that could not be read", offset + start, len(candidate), 1, hides))
-    saved.consumed = next_event if boundary or end is None else end
-    return True
+
+    def _take_junk(self) -> bool:
+        """Something between events that is none."""
+        start, text = self._at, self._text
+        if match := _NO_OBJECT.match(text, start):
+            self._note(NO_EVENTS, start, match.end() - start)
+            self._at = match.end()
+            self._cross()
+            return True
+        event = EVENT_START.search(text, start)
+        if event is None and not self._final and len(text) - start < EVENT_LIMIT_BYTES:
+            return False
+        bracket = text.find(b"]", start) if self._final else -1
+        self._lose(start, event.start() if event else bracket if bracket >= 0 else len(text), 1)
+        return True
+
+    def _own_end(self) -> int | None:
+        """`balanced_end` within the budget, so that a file of nothing but damage is not scanned over and
+        over.
+        """
+        limit = EVENT_LIMIT_BYTES if self._scan_budget_bytes > 0 else SHORT_SCAN_BYTES
+        end = balanced_end(self._text, self._at, limit)
+        stop = end if end is not None else min(self._at + limit, len(self._text))
+        self._scan_budget_bytes -= stop - self._at
+        return end
+
+    def _accept(self, start: int, end: int) -> bool:
+        try:
+            self._saved.events += EXACT_EVENTS.decode(b"[" + self._text[start:end] + b"]")
+        except NOT_JSON:
+            return False
+        return True
+
+    def _cross(self, expected_commas: int = 1) -> None:
+        """Go on to what stands behind an event, past its comma."""
+        start, self._at = self._at, _skip(_BETWEEN, self._text, self._at)
+        last = self._text[self._at : self._at + 1] in (b"", b"]")
+        if self._text.count(b",", start, self._at) != (0 if last else expected_commas):
+            self._note(SEPARATORS, start)
+
+    def _note(self, what: str, at: int, lost_bytes: int = 0) -> None:
+        self._saved.losses.append(Loss(what, self._offset + at, lost_bytes, 0, False))
+
+    def _lose(self, start: int, end: int, events: int) -> None:
+        lost = self._text[start:end]
+        hides = may_hold_device_work(lost)
+        self._saved.losses.append(Loss(LOST, self._offset + start, len(lost), events, hides))
+        self._saved.astray = end == len(self._text) and not self._whole
+        self._at = _skip(_BETWEEN, self._text, end)
 
 
-def _own_end(text: bytes, start: int, saved: Salvage) -> int | None:
-    """`balanced_end` within the budget, so that a file of nothing but damage is not scanned over and over."""
-    limit = EVENT_LIMIT_BYTES if saved.scan_budget_bytes > 0 else SHORT_SCAN_BYTES
-    end = balanced_end(text, start, limit)
-    saved.scan_budget_bytes -= end - start if end is not None else min(limit, len(text) - start)
-    return end
+def _skip(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def balanced_end(text: bytes, start: int, limit: int = EVENT_LIMIT_BYTES) -> int | None:
@@ -104,60 +199,4 @@ def balanced_end(text: bytes, start: int, limit: int = EVENT_LIMIT_BYTES) -> int
             depth -= 1
             if depth == 0:
                 return match.end()
-        if depth == 0:
-            return None
     return None
-
-
-def _accept(candidate: bytes, saved: Salvage) -> bool:
-    try:
-        saved.events += EXACT_EVENTS.decode(b"[" + candidate + b"]")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
-
-
-def _repair(candidate: bytes) -> list[ExactEvent]:
-    """The events of a candidate after repair; fields of an impossible type are left out. Empty: beyond
-    repair.
-    """
-    end = candidate.rfind(b"}") + 1
-    try:
-        values = json.loads(b"[" + repair_json(candidate[:end]) + b"]", parse_float=str, parse_constant=str)
-    except (ValueError, RecursionError):
-        return []
-    if not all(isinstance(value, dict) for value in values):
-        return []
-    return [_lenient(value) for value in values]
-
-
-def _lenient(value: dict[str, Any]) -> ExactEvent:
-    """An event from a dictionary of anything: fields that do not fit their type are dropped."""
-    plain = {key: value[key] for key in ExactEvent.__struct_fields__ if _fits(key, value.get(key))}
-    if isinstance(value.get("args"), dict):
-        plain["args"] = {k: v for k, v in value["args"].items() if isinstance(v, int | float | str)}
-    return msgspec.json.decode(json.dumps(plain), type=ExactEvent)
-
-
-def _fits(key: str, value: Any) -> bool:
-    if key == "args" or value is None:
-        return False
-    if key in ("ph", "cat"):
-        return isinstance(value, str)
-    if key in ("ts", "dur"):
-        return _is_number(value)
-    return isinstance(value, int | float | str) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    try:
-        return abs(float(value)) < float("inf")
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def _skip(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from parsers.chrome_block import NOT_JSON, BlockDecoder, Reading
+from parsers.chrome_around import AROUND_LIMIT_BYTES
+from parsers.chrome_block import BlockDecoder, Reading
 from parsers.chrome_columns import Parts
+from parsers.chrome_event import NOT_JSON
 from parsers.chrome_layout import explain_no_events, find_events, last_boundary
-from parsers.chrome_salvage import EVENT_LIMIT_BYTES, balanced_end
-from parsers.errors import UnreadableInput
+from parsers.chrome_salvage import EVENT_LIMIT_BYTES
 from parsers.loss import Loss
 from parsers.text_stream import TextStream
 
 PIECE_BYTES = 4 << 20
-HEAD_LIMIT_BYTES = 64 << 20
-FOOTER_LIMIT_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -37,7 +36,7 @@ def read_beginning(path: str, stream: TextStream) -> Beginning:
     head = fill(stream, b"", PIECE_BYTES)
     while (found := find_events(head)) is None:
         more = fill(stream, head, len(head) + PIECE_BYTES)
-        if len(more) == len(head) or len(head) > HEAD_LIMIT_BYTES:
+        if len(more) == len(head) or len(head) > AROUND_LIMIT_BYTES:
             raise explain_no_events(path, head)
         head = more
     at, before = found
@@ -55,10 +54,13 @@ def fill(stream: TextStream, text: bytes, size: int) -> bytes:
 
 @dataclass(slots=True)
 class Ending:
-    """What was decoded, the text behind the event array, and how many bytes of text there were."""
+    """What was decoded, the text behind the event array (cut at AROUND_LIMIT_BYTES; None: the array was
+    never closed) and its offset, and how many bytes of text there were.
+    """
 
     parts: Parts
-    after: bytes
+    after: bytes | None
+    after_offset: int
     text_bytes: int
 
 
@@ -71,52 +73,43 @@ def read_sequentially(
     while True:
         grown = fill(stream, text, len(text) + PIECE_BYTES)
         final = len(grown) < len(text) + PIECE_BYTES
-        text = grown
-        consumed, ended = _take_piece(decoder, text, offset, final)
-        offset += consumed
-        text = text[consumed:]
+        used, ended = _take_piece(decoder, grown, offset, final)
+        text, offset = grown[used:], offset + used
         progress(offset)
         if ended:
-            return _end(decoder.parts, stream, text[1:], offset + 1)
+            return _read_behind(decoder.parts, stream, text[1:], offset + 1)
         if final:
-            _note_open_end(decoder.parts, text, offset)
-            return Ending(decoder.parts, b"", offset + len(text))
+            what = "the event array has no closing bracket: the file may be cut"
+            decoder.parts.lose(Loss(what, offset, 0, 0, True))
+            return Ending(decoder.parts, None, offset, offset)
 
 
 def _take_piece(decoder: BlockDecoder, text: bytes, offset: int, final: bool) -> tuple[int, bool]:
     """Decode as much of the text as holds whole events: (bytes used, whether the array ended)."""
     cut = last_boundary(text)
-    end, next_event = cut or (0, 0)
-    if final and (closed := balanced_end(text, next_event)) is not None:
-        end = next_event = closed
-    if end:
-        try:
-            decoder.feed_strictly(text[:end], offset)
-        except NOT_JSON:
-            return decoder.feed_damaged(text, offset, final)
-    rest = text[next_event:].lstrip()
-    if rest.startswith(b"]"):
-        return len(text) - len(rest), True
-    if final and rest.strip(b" \t\r\n,"):
-        used, ended = decoder.feed_damaged(rest, offset + len(text) - len(rest), final)
-        return len(text) - len(rest) + used, ended
-    if not end and len(text) > 2 * EVENT_LIMIT_BYTES:
-        return decoder.feed_damaged(text, offset, final)
-    return next_event, False
+    if cut is None or decoder.astray:
+        if not (final or decoder.astray or len(text) > 2 * EVENT_LIMIT_BYTES):
+            return 0, False
+        return decoder.feed_carefully(text, offset, final=final)
+    end, next_event = cut
+    try:
+        decoder.feed_strictly(text[:end], offset)
+    except NOT_JSON:
+        if final:
+            return decoder.feed_carefully(text, offset, final=True)
+        used, ended = decoder.feed_carefully(text[:end], offset, whole=True)
+        return (next_event if used == end and not ended else used), ended
+    if not final:
+        return next_event, False
+    used, ended = decoder.feed_carefully(text[next_event:], offset + next_event, final=True)
+    return next_event + used, ended
 
 
-def _end(parts: Parts, stream: TextStream, after: bytes, offset: int) -> Ending:
+def _read_behind(parts: Parts, stream: TextStream, after: bytes, offset: int) -> Ending:
     """Read what stands behind the array: kept within a limit, counted without one."""
     text_bytes = offset + len(after)
-    after = after[:FOOTER_LIMIT_BYTES]
+    after = after[:AROUND_LIMIT_BYTES]
     while data := stream.read(PIECE_BYTES):
         text_bytes += len(data)
-        after += data[: FOOTER_LIMIT_BYTES - len(after)]
-    return Ending(parts, after, text_bytes)
-
-
-def _note_open_end(parts: Parts, text: bytes, offset: int) -> None:
-    if not parts.counts and not text.strip():
-        raise UnreadableInput("the event array is cut before its first event: nothing can be read")
-    what = "the event array has no closing bracket: the file may be cut"
-    parts.losses.append(Loss(what, offset + len(text), len(text.strip()), 0, True))
+        after += data[: AROUND_LIMIT_BYTES - len(after)]
+    return Ending(parts, after, offset, text_bytes)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 import msgspec
@@ -42,16 +43,19 @@ class _Worker:
     def __init__(self, memory_fd: int, slots: list[int], reading: Reading) -> None:
         how = msgspec.json.encode(reading).decode()
         command = child_command("parsers.chrome_workers:work", str(memory_fd), how)
+        pipe, quiet = subprocess.PIPE, subprocess.DEVNULL  # what ends a worker, the second reading meets
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[memory_fd], bufsize=0
+            command, stdin=pipe, stdout=pipe, stderr=quiet, pass_fds=[memory_fd], bufsize=0
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         self._slots, self._free = slots, list(slots)
+        self._replies = select.poll()
+        self._replies.register(self._from, select.POLLIN)
 
     def free_slot(self) -> int | None:
         """A slot that this worker is done with, None while all are in flight."""
-        while len(self._free) < len(self._slots) and select.select([self._from], [], [], 0)[0]:
+        while len(self._free) < len(self._slots) and self._replies.poll(0):
             self._take_reply()
         return self._free.pop() if self._free else None
 
@@ -87,20 +91,27 @@ def read_in_parallel(
     Raises NeedsSequential where the file has to be read in one process.
     """
     own = BlockDecoder(reading)
-    with _shared_memory(workers * IN_FLIGHT * SLOT_BYTES) as (fd, memory), contextlib.ExitStack() as stack:
-        team = []
-        for index in range(workers):
-            slots = [(index * IN_FLIGHT + i) * SLOT_BYTES for i in range(IN_FLIGHT)]
-            team.append(_Worker(fd, slots, reading))
-            stack.callback(team[-1].stop)
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            fd, memory = stack.enter_context(_shared_memory(workers * IN_FLIGHT * SLOT_BYTES))
+            team = _start(workers, fd, reading, stack)
             ending = _share_out(stream, beginning, own, reading, team, memory, progress)
             for worker in team:
                 join(own.parts, receive(worker.finish()))
-        except (EOFError, OSError) as error:
-            raise NeedsSequential from error
+    except (EOFError, OSError) as error:
+        raise NeedsSequential from error
     join(own.parts, ending.parts)
-    return Ending(own.parts, ending.after, ending.text_bytes)
+    return replace(ending, parts=own.parts)
+
+
+def _start(workers: int, memory_fd: int, reading: Reading, stack: contextlib.ExitStack) -> list[_Worker]:
+    """The workers, stopped when the stack is left."""
+    team = []
+    for index in range(workers):
+        slots = [(index * IN_FLIGHT + i) * SLOT_BYTES for i in range(IN_FLIGHT)]
+        team.append(_Worker(memory_fd, slots, reading))
+        stack.callback(team[-1].stop)
+    return team
 
 
 def _share_out(

@@ -3,8 +3,8 @@
 Idea: cut the text into tokens (strings, comments, bare words, punctuation) and repair each by itself:
 control characters and unknown escapes inside strings, comments and trailing commas between them, bare words
 that are no JSON (NaN, inf, N/A) become null. A quote that is not escaped inside a string is not repaired:
-nothing says where that string ends. Slow on purpose (one regular expression over the text); meant for
-single events.
+nothing says where that string ends. Slow (two passes of a regular expression), linear in the text whatever
+it holds; meant for single events.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(
-    rb'(?P<string>"(?:[^"\\]|\\.)*")'
-    rb"|(?P<comment>//[^\n]*|/\*.*?\*/)"
-    rb"|(?P<word>[^\s\[\]{}:,\"]+)"
+    rb'(?P<string>"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))'
+    rb"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    rb"|(?P<word>(?:(?!//|/\*)[^\s\[\]{}:,\"])+)"
     rb"|(?P<close>,\s*(?=[\]}]|$))",
     re.DOTALL,
 )
 _NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$")
-_BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})(.?)', re.DOTALL)
+_ESCAPE = re.compile(rb'\\(?:(?P<known>["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<unknown>.?))', re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 
@@ -48,6 +48,6 @@ def _drop_trailing_comma(match: re.Match[bytes]) -> bytes:
 
 
 def _repair_string(token: bytes) -> bytes:
-    token = _BAD_ESCAPE.sub(rb"\\\\\1", token)
+    token = _ESCAPE.sub(lambda m: m.group() if m["known"] else b"\\\\" + m["unknown"], token)
     token = _CONTROL.sub(lambda m: b"\\u%04x" % m.group()[0], token)
     return token.decode("utf-8", "replace").encode()

@@ -1,31 +1,43 @@
 """Any trace file as one stream of text bytes: plain or gzip, told by content and never by name.
 
 Memory is bounded by the caller's buffer: a gzip file is inflated piece by piece, and one that inflates beyond
-reason is refused. What a damaged gzip file still holds is delivered; the damage becomes a `Loss`. The file's
-sha256 is taken on the way, so that no file is read twice.
+reason is refused. What a damaged gzip file still holds is delivered, up to the byte; the damage becomes a
+`Loss`. The file's sha256 is taken on the way, so that no sound file is read twice.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from isal import isal_zlib
 
 from parsers.errors import UnreadableInput
+from parsers.gzip_damage import text_before_damage
 from parsers.loss import Loss
 
 READ_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
+GZIP_WBITS = 31
+USUAL_GZIP_RATIO = 18
+"""Typical of traces (10 to 60), for a guess at the size of the text."""
+_UTF16 = "UTF-16 text (convert with: iconv -f UTF-16 -t UTF-8)"
 FOREIGN_MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd (unpack with: zstd -d)",
     b"\xfd7zXZ\x00": "xz (unpack with: xz -d)",
     b"BZh": "bzip2 (unpack with: bzip2 -d)",
     b"PK\x03\x04": "zip (unpack with: unzip)",
     b"SQLite format 3\x00": "an SQLite database (for an nsys export use --nsys)",
-    b"\xff\xfe": "UTF-16 text (convert with: iconv -f UTF-16 -t UTF-8)",
-    b"\xfe\xff": "UTF-16 text (convert with: iconv -f UTF-16 -t UTF-8)",
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
+    b"{\x00": _UTF16,
+    b"[\x00": _UTF16,
+    b"\x00{": _UTF16,
+    b"\x00[": _UTF16,
 }
 BOMB_RATIO = 500
 """Inflation beyond which a gzip file is refused; real traces reach 20 to 60, deflate can reach 1,032."""
@@ -33,15 +45,21 @@ BOMB_FLOOR_BYTES = 1 << 30
 
 
 class TextStream(Protocol):
-    """A source of text bytes. `read(limit)` returns at most `limit` bytes, b"" at the end."""
+    """A source of text bytes. `read(limit)` returns at most `limit` bytes, b"" at the end.
+
+    `likely_bytes` is a guess at the size of the text; `close` may be called at any time and more than once.
+    """
 
     losses: list[Loss]
+    likely_bytes: int
 
     def read(self, limit: int) -> bytes: ...
 
     def finish(self) -> tuple[str, int]:
         """(sha256 of the file, its size in bytes); reads what is left of it."""
         ...
+
+    def close(self) -> None: ...
 
 
 class _File:
@@ -50,18 +68,18 @@ class _File:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._handle = Path(path).open("rb", buffering=0)  # noqa: SIM115  (closed by finish)
-        except OSError as error:
-            raise UnreadableInput(f"{path}: cannot be opened: {error.strerror}") from error
+            self.size_bytes = _size_of_regular_file(path)
+            self._handle = Path(path).open("rb", buffering=0)  # noqa: SIM115  (the stream's close closes it)
+        except (OSError, ValueError) as error:
+            raise UnreadableInput(f"{path}: cannot be opened: {_reason(error)}") from error
         self._hash = hashlib.sha256()
         self._size = 0
-        self.losses: list[Loss] = []
 
     def read(self, limit: int) -> bytes:
         try:
             data = self._handle.read(limit) or b""
         except OSError as error:
-            raise UnreadableInput(f"{self.path}: reading failed: {error.strerror}") from error
+            raise UnreadableInput(f"{self.path}: reading failed: {_reason(error)}") from error
         self._hash.update(data)
         self._size += len(data)
         return data
@@ -69,15 +87,32 @@ class _File:
     def finish(self) -> tuple[str, int]:
         while self.read(READ_BYTES):
             pass
-        self._handle.close()
         return self._hash.hexdigest(), self._size
+
+    def close(self) -> None:
+        self._handle.close()
+
+
+def _size_of_regular_file(path: str) -> int:
+    """Its size in bytes. Pipes and devices are refused unopened: they may block, or never end."""
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise ValueError("it is a folder: name the files in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is a pipe or a device: save what it gives to a file first")
+    return status.st_size
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 class _Plain:
     def __init__(self, file: _File, head: bytes) -> None:
         self._file, self._head = file, head
-        self.losses = file.losses
-        self.finish = file.finish
+        self.losses: list[Loss] = []
+        self.likely_bytes = file.size_bytes
+        self.finish, self.close = file.finish, file.close
 
     def read(self, limit: int) -> bytes:
         if self._head:
@@ -91,27 +126,41 @@ class _Gzip:
 
     def __init__(self, file: _File, head: bytes) -> None:
         self._file, self._packed = file, head
-        self.losses = file.losses
-        self._inflater = isal_zlib.decompressobj(wbits=31)
+        self.losses: list[Loss] = []
+        self.likely_bytes = file.size_bytes * USUAL_GZIP_RATIO
+        self.finish, self.close = file.finish, file.close
         self._text_bytes, self._packed_bytes = 0, len(head)
-        self._over = False
+        self._rest: Iterator[bytes] | None = None
+        """Once the inflater is done or has failed: what is still to be delivered."""
+        self._spare = b""
+        self._begin_member()
 
     def read(self, limit: int) -> bytes:
-        while not self._over:
-            if not self._packed and not self._refill():
-                return b""
-            data = self._inflate(limit)
-            if data:
-                self._text_bytes += len(data)
-                self._refuse_bomb()
-                return data
-        return b""
+        while self._rest is None:
+            if (self._packed or self._refill()) and (data := self._inflate(limit)):
+                return self._count(data)
+        data = self._spare or next(self._rest, b"")
+        self._spare = data[limit:]
+        return self._count(data[:limit])
+
+    def _count(self, data: bytes) -> bytes:
+        self._text_bytes += len(data)
+        if self._text_bytes > max(BOMB_FLOOR_BYTES, BOMB_RATIO * self._packed_bytes):
+            raise UnreadableInput(
+                f"{self._file.path}: {self._packed_bytes:,} bytes inflate to over {self._text_bytes:,}: "
+                f"refused as a gzip bomb (limit {BOMB_RATIO}-fold). If it is a real trace, unpack it first"
+            )
+        return data
+
+    def _begin_member(self) -> None:
+        self._inflater = isal_zlib.decompressobj(wbits=GZIP_WBITS)
+        self._member_at, self._member_text_at = self._packed_bytes - len(self._packed), self._text_bytes
 
     def _refill(self) -> bool:
         self._packed = self._file.read(READ_BYTES)
         self._packed_bytes += len(self._packed)
         if not self._packed:
-            self._over = True
+            self._rest = iter(())
             if not self._inflater.eof:
                 self._lose("the gzip file ends before its end: it was cut")
         return bool(self._packed)
@@ -122,46 +171,49 @@ class _Gzip:
         try:
             data: bytes = self._inflater.decompress(self._packed, limit)
         except isal_zlib.error as error:  # type: ignore[misc]
-            self._over = True
             self._lose(f"the gzip data are damaged ({error})")
+            known = self._text_bytes - self._member_text_at
+            self._rest = text_before_damage(self._file.path, self._member_at, known)
             return b""
         self._packed = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
         return data
 
     def _next_member(self) -> bool:
-        self._packed = self._packed.lstrip(b"\x00")
-        if not self._packed:
-            return self._refill() and self._next_member()
-        if not GZIP_MAGIC.startswith(self._packed[:2]):
-            self._over = True
-            self._lose("bytes after the gzip data are not gzip: ignored", hides=False)
-            return False
-        self._inflater = isal_zlib.decompressobj(wbits=31)
-        return True
+        """Whether another member follows; padding of zero bytes between and after members is allowed."""
+        while not (packed := self._packed.lstrip(b"\x00")):
+            if not self._refill():
+                return False
+        self._packed = packed
+        if GZIP_MAGIC.startswith(packed[: len(GZIP_MAGIC)]):
+            self._begin_member()
+            return True
+        self._rest = iter(())
+        self._lose("bytes after the gzip data are not gzip: ignored", hides=False)
+        return False
 
     def _lose(self, what: str, hides: bool = True) -> None:
         self.losses.append(Loss(what, self._text_bytes, 0, 0, hides))
 
-    def _refuse_bomb(self) -> None:
-        if self._text_bytes > max(BOMB_FLOOR_BYTES, BOMB_RATIO * self._packed_bytes):
-            raise UnreadableInput(
-                f"{self._file.path}: {self._packed_bytes:,} bytes inflate to over {self._text_bytes:,}: "
-                f"refused as a gzip bomb (limit {BOMB_RATIO}-fold). If it is a real trace, unpack it first"
-            )
-
-    def finish(self) -> tuple[str, int]:
-        return self._file.finish()
-
 
 def open_text(path: str) -> TextStream:
-    """Open a plain or gzip file. Raises UnreadableInput where it cannot be opened, is empty or something
-    else.
+    """Open a plain or gzip file; the caller closes it.
+
+    Raises UnreadableInput where it cannot be opened, is empty, no regular file or in another format.
     """
     file = _File(path)
-    head = file.read(READ_BYTES)
-    if not head:
-        raise UnreadableInput(f"{path}: the file is empty: nothing was recorded, or the copy failed")
+    try:
+        head = file.read(READ_BYTES)
+        if not head:
+            raise UnreadableInput(f"{path}: the file is empty: nothing was recorded, or the copy failed")
+        refuse_foreign(path, head)
+    except UnreadableInput:
+        file.close()
+        raise
+    return _Gzip(file, head) if head.startswith(GZIP_MAGIC) else _Plain(file, head)
+
+
+def refuse_foreign(path: str, head: bytes) -> None:
+    """Raise UnreadableInput, with what to do, where the content begins like another known format."""
     for magic, what in FOREIGN_MAGIC.items():
         if head.startswith(magic):
             raise UnreadableInput(f"{path}: this is {what}, not JSON or gzip")
-    return _Gzip(file, head) if head.startswith(GZIP_MAGIC) else _Plain(file, head)

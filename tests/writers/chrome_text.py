@@ -53,7 +53,7 @@ def file_text(
     header: Event, events: Sequence[Event | Raw], footer: Event, layout: Layout, time_format: TimeFormat
 ) -> str:
     """The whole file: members of `header`, then the events, then `footer` (ARRAY: the events alone)."""
-    rendered = [e if isinstance(e, Raw) else _event(_with_times(e, time_format), layout) for e in events]
+    rendered = [e if isinstance(e, Raw) else event_text(_with_times(e, time_format), layout) for e in events]
     if layout is Layout.ARRAY:
         return "[" + ", ".join(rendered) + "]"
     if layout is Layout.COMPACT:
@@ -97,7 +97,8 @@ def _microseconds(ns: int, *, whole: bool) -> str:
     return f"{sign}{us}"
 
 
-def _event(event: Event, layout: Layout) -> str:
+def event_text(event: Event, layout: Layout) -> str:
+    """One event, as the layout has it."""
     if layout is Layout.NATIVE:
         return _native(event)
     return _dumps(event, 2 if layout is Layout.INDENTED else None)

@@ -1,0 +1,139 @@
+"""From decoded parts to the tables of a `ChromeTrace`.
+
+Ids of names, categories and tracks are given in the order of their text, and rows are sorted by start, then
+by place in the file: the same file gives the same tables, whoever decoded which piece of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from parsers.chrome_around import parse_around
+from parsers.chrome_categories import ROLE_OF, Role
+from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk, Column, Parts, concatenate, translate
+from parsers.chrome_lanes import move_device_lanes
+from parsers.chrome_meta import find_producer, read_meta
+from parsers.chrome_model import (
+    CategoryCount,
+    ChromeTrace,
+    Collective,
+    DeviceOps,
+    GemmShape,
+    HostSpans,
+    Track,
+)
+from parsers.chrome_ranges import close_ranges
+from parsers.chrome_sequential import Ending
+from parsers.loss import Loss
+
+NS_PER_US = 1_000
+
+
+def assemble(
+    path: str, busy_only: bool, before: bytes, ending: Ending, sha256: str, size_bytes: int
+) -> ChromeTrace:
+    """The tables of one file; `before` is the text in front of its event array."""
+    parts = ending.parts
+    around, losses = parse_around(before, ending.after, ending.after_offset)
+    for loss in losses:
+        parts.lose(loss)
+    close_ranges(parts)
+    producer = find_producer(parts, around)
+    moved = move_device_lanes(parts, _tracks(parts))
+    names, name_ids = _in_order(list(parts.names))
+    categories, category_ids = _in_order(list(parts.categories))
+    tracks, track_ids = _in_order(_tracks(parts))
+    ids = {"name_id": name_ids, "category_id": category_ids, "track_id": track_ids}
+    device = _sorted(translate(concatenate(parts.device, DEVICE_COLUMNS), ids))
+    host = _sorted(translate(concatenate(parts.host, HOST_COLUMNS), ids))
+    fractions = bool((device["start_ns"] % NS_PER_US).any() or (host["start_ns"] % NS_PER_US).any())
+    return ChromeTrace(
+        path=path,
+        sha256=sha256,
+        size_bytes=size_bytes,
+        text_bytes=ending.text_bytes,
+        busy_only=busy_only,
+        meta=read_meta(around, producer, fractions=fractions),
+        names=names,
+        categories=categories,
+        tracks=tracks,
+        inventory=_inventory(parts, moved),
+        device_ops=DeviceOps(**device),
+        host=HostSpans(**host),
+        gemms=_gemms(parts, name_ids, track_ids),
+        collectives=sorted(parts.collectives, key=attrgetter(*Collective.__slots__)),
+        recorded_ns=_recorded(parts, host, categories, busy_only),
+        zero_timestamps=dict(sorted(parts.zero_timestamps.items())),
+        losses=_losses(parts),
+    )
+
+
+def _in_order(values: list[Any]) -> tuple[list[Any], Column]:
+    """The values by their text, and the new id of each old one."""
+    order = sorted(range(len(values)), key=lambda i: str(values[i]))
+    new_ids = np.empty(len(values), np.int32)
+    new_ids[order] = np.arange(len(values), dtype=np.int32)
+    return [values[i] for i in order], new_ids
+
+
+def _sorted(table: Chunk) -> Chunk:
+    order = np.argsort(table["start_ns"], kind="stable")
+    return {name: table.pop(name)[order] for name in list(table)}
+
+
+def _tracks(parts: Parts) -> list[Track]:
+    def label(key: str) -> str:
+        return parts.labels.get(key, (0, ""))[1]
+
+    return [Track(str(pid), str(tid), label(f"{pid}"), label(f"{pid}/{tid}")) for pid, tid in parts.tracks]
+
+
+def _gemms(parts: Parts, name_ids: Column, track_ids: Column) -> list[GemmShape]:
+    gemms = [
+        replace(g, name_id=int(name_ids[g.name_id]), track_id=int(track_ids[g.track_id])) for g in parts.gemms
+    ]
+    return sorted(gemms, key=attrgetter("start_ns", "end_ns", "track_id", "dims_json"))
+
+
+def _inventory(parts: Parts, moved: int) -> list[CategoryCount]:
+    rows = []
+    for (category, phase), events in sorted(parts.counts.items(), key=lambda item: (-item[1], item[0])):
+        role = ROLE_OF.get(category, Role.UNKNOWN_DEVICE if parts.device_like[category] else Role.UNKNOWN)
+        rows.append(CategoryCount(category, phase, events, str(role)))
+    if moved:
+        rows.append(CategoryCount("", "X", moved, f"{Role.DEVICE} (by the name of its lane)"))
+    return rows
+
+
+def _recorded(
+    parts: Parts, host: Chunk, categories: Sequence[str], busy_only: bool
+) -> tuple[int, int] | None:
+    """The recorded window: the profiler's own span, else first to last event (unknown when not all were
+    read).
+    """
+    profiler = [i for i, category in enumerate(categories) if ROLE_OF.get(category) is Role.PROFILER]
+    spans = np.flatnonzero(np.isin(host["category_id"], profiler))
+    if len(spans):
+        start, end = int(host["start_ns"][spans].min()), int(host["end_ns"][spans].max())
+        if end > start:
+            return start, end
+    if busy_only or parts.first_ns is None or parts.last_ns is None:
+        return None
+    return parts.first_ns, max(parts.last_ns, parts.window_end_ns or parts.last_ns)
+
+
+def _losses(parts: Parts) -> list[Loss]:
+    """All losses in file order, then the faults of single values."""
+    losses = sorted(parts.losses.values(), key=lambda loss: (loss.offset, loss.what))
+    faults = [
+        Loss(f"{n} {what}", -1, 0, n if "dropped" in what else 0, hides)
+        for (what, hides), n in sorted(parts.faults.items())
+    ]
+    full = [kind for kind in (parts.names, parts.categories, parts.tracks) if kind.overflowed]
+    what = "too many different names, categories or threads to keep apart: the rest share one"
+    return losses + faults + ([Loss(what, -1, 0, 0, False)] if full else [])
