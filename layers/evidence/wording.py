@@ -29,5 +29,5 @@ def counted(n: int, noun: str) -> str:
 
 
 def limit(share: float) -> str:
-    """A threshold's share as percent, without decimals."""
-    return f"{100 * share:.0f} %"
+    """A threshold's share as percent, with no more digits than it was given."""
+    return f"{100 * share:g} %"

@@ -6,6 +6,7 @@ several files share the cores one file a process. A file that cannot be read doe
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,13 +22,13 @@ from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.children import child_command
 from parsers.chrome_trace import read_chrome_trace
-from parsers.errors import PerfkitError, UnreadableInput
+from parsers.errors import UnreadableInput
 
 TRACE_PATTERNS = ("*.json", "*.json.gz")
 IN_PROCESS_BELOW_BYTES = 8 << 20
-"""Files that together are smaller (as they lie on the disk) are read faster than a process starts for
-each.
-"""
+"""Files that together are smaller, as they lie on the disk, are read faster than processes start."""
+SHOWN = 3
+"""Reasons that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +48,29 @@ class Collected:
 
 
 def find_trace_files(names: Sequence[str]) -> list[str]:
-    """Files, folders (their *.json and *.json.gz) and glob patterns as paths, each once, sorted within a
-    name.
+    """Files, folders (their *.json and *.json.gz) and glob patterns as paths in the order of the names, each
+    file once, sorted within a name.
 
     Raises UnreadableInput for a name that stands for no file at all.
     """
-    paths = [path for name in names for path in _files_of(name)]
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    first_path_of: dict[str, str] = {}
+    for name in names:
+        for path in _files_of(name):
+            first_path_of.setdefault(os.path.realpath(path), path)
+    return list(first_path_of.values())
 
 
 def _files_of(name: str) -> list[str]:
-    if Path(name).is_dir():
-        inside = sorted(str(path) for pattern in TRACE_PATTERNS for path in Path(name).rglob(pattern))
-        if not inside:
-            raise UnreadableInput(f"{name}: no {' or '.join(TRACE_PATTERNS)} in this folder")
-        return inside
-    if Path(name).exists() or not has_magic(name):
+    if os.path.isdir(name):
+        found = [str(p) for pattern in TRACE_PATTERNS for p in Path(name).rglob(pattern) if p.is_file()]
+        missing = f"no {' or '.join(TRACE_PATTERNS)} in this folder"
+    elif os.path.exists(name) or not has_magic(name):
         return [name]
-    found = sorted(glob(name, recursive=True))
+    else:
+        found, missing = glob(name, recursive=True), "no file matches this pattern"
     if not found:
-        raise UnreadableInput(f"{name}: no file matches this pattern")
-    return found
+        raise UnreadableInput(f"{name}: {missing}")
+    return sorted(found)
 
 
 def collect_traces(
@@ -80,12 +83,13 @@ def collect_traces(
         traces, unread = traces + one.traces, unread + one.unread
         step()
     if not traces:
-        raise UnreadableInput("; ".join(u.why for u in unread[:3]))
+        more = f"; and {len(unread) - SHOWN} more" if len(unread) > SHOWN else ""
+        raise UnreadableInput("; ".join(u.why for u in unread[:SHOWN]) + more)
     return Collected(traces, unread)
 
 
 def _analyse_all(paths: Sequence[str], busy_only: bool) -> Iterator[Collected]:
-    sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths]
+    sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
     cores = _free_cores()
     if len(paths) == 1 or cores == 1 or sum(sizes) < IN_PROCESS_BELOW_BYTES:
         return (_analyse_here(path, busy_only) for path in paths)
@@ -113,16 +117,19 @@ def _analyse_in_child(path: str, busy_only: bool) -> Collected:
     command = child_command("layers.layer1_gpu_busy.collect:work", path, str(int(busy_only)))
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode < 0:
-        why = f"{path}: the process that read it was killed by signal {-done.returncode}"
+        advice = "where memory ran out, give fewer files or --busy-only"
+        why = f"{path}: the process that read it was killed by signal {-done.returncode}: {advice}"
         return Collected((), (Unread(path, why),))
-    if done.returncode > 0 or not done.stdout:
-        words = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise PerfkitError(f"{path}: the process that read it failed: {words[-1]}")
-    return msgspec.msgpack.decode(done.stdout, type=Collected)
+    if done.returncode > 0:
+        raise RuntimeError(f"reading {path}: {done.stderr.decode(errors='replace')}")
+    return msgspec.convert(json.loads(done.stdout), Collected, str_keys=True)
 
 
 def work() -> int:
-    """The child process: analyse the file named on the command line and write the outcome to stdout."""
+    """The child process: analyse the file named on the command line and write the outcome to stdout.
+
+    Written by the json module, since msgspec refuses what a file name may hold: text that is no Unicode.
+    """
     collected = _analyse_here(sys.argv[1], sys.argv[2] == "1", workers=0)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(collected))
+    sys.stdout.write(json.dumps(msgspec.to_builtins(collected, str_keys=True)))
     return 0

@@ -2,8 +2,8 @@
 trace.
 
 A profiler that drops kernels leaves their launch calls behind. Calls of one launch nest (a driver call
-inside a runtime call) and either may carry the correlation id, so they count as one. Launches while a
-stream is being captured run nothing by design and are counted apart.
+inside a runtime call) and either may carry the correlation id, so they count as one. Launches into a stream
+that is being captured run nothing by design and are counted apart.
 """
 
 from __future__ import annotations
@@ -16,40 +16,56 @@ from layers.layer1_gpu_busy.grouped import inside_earlier
 from layers.layer1_gpu_busy.host_stack import names_matching
 from layers.layer1_gpu_busy.model import LaunchCoverage
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
-from parsers.chrome_model import Bools, ChromeTrace, HostSpans
+from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
 
 BEGIN_CAPTURE = re.compile(r"StreamBeginCapture")
 END_CAPTURE = re.compile(r"StreamEndCapture")
+NEVER_NS = np.iinfo(np.int64).min
 
 
 def check_coverage(trace: ChromeTrace) -> LaunchCoverage:
     """Count the kernel launches of all threads, and those under which no device operation was recorded."""
     calls = runtime_calls(trace)
     launches = calls.spans.select(calls.are(Purpose.LAUNCH))
-    captured = _captured(launches, _capture_windows(trace, calls.spans))
-    launches = launches.select(~captured)
-    order = np.lexsort((launches.start_ns, launches.track_id))
-    launches = launches.select(order)
-    outermost = ~inside_earlier(launches.track_id, launches.start_ns, launches.end_ns)
-    recorded = np.isin(launches.correlation, trace.device_ops.correlation) & (launches.correlation > 0)
-    first = np.flatnonzero(outermost)
-    seen = np.add.reduceat(recorded.astype(np.int64), first) if len(first) else np.empty(0, np.int64)
-    return LaunchCoverage(len(first), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(captured)))
+    launches, ran = outermost(launches, tied(launches, trace.device_ops))
+    captured = ~ran & _captured(trace, calls.spans, launches)
+    missing = ~ran & ~captured
+    return LaunchCoverage(
+        launches=int(np.count_nonzero(~captured)),
+        without_operations=int(np.count_nonzero(missing)),
+        captured=int(np.count_nonzero(captured)),
+    )
 
 
-def _capture_windows(trace: ChromeTrace, calls: HostSpans) -> list[tuple[int, int, int]]:
-    """(thread, start, end) of every stream capture; one that is never ended runs to the end of the trace."""
+def tied(calls: HostSpans, ops: DeviceOps) -> Bools:
+    """Which calls share their correlation id with an operation; ids count from 1."""
+    shared: Bools = np.isin(calls.correlation, ops.correlation) & (calls.correlation > 0)
+    return shared
+
+
+def outermost(calls: HostSpans, flags: Bools) -> tuple[HostSpans, Bools]:
+    """The calls that lie in no other of their thread, each with its flag or that of any call inside it."""
+    order = np.lexsort((-calls.end_ns, calls.start_ns, calls.track_id))
+    calls, flags = calls.select(order), flags[order]
+    first = np.flatnonzero(~inside_earlier(calls.track_id, calls.start_ns, calls.end_ns))
+    return calls.select(first), np.logical_or.reduceat(flags, first) if len(first) else flags
+
+
+def _captured(trace: ChromeTrace, calls: HostSpans, launches: HostSpans) -> Bools:
+    """Which launches lie between the begin of a stream capture on their thread and its end; one that is
+    never ended runs to the end of the trace.
+    """
     begins = calls.select(names_matching(trace, calls, BEGIN_CAPTURE))
     ends = calls.select(names_matching(trace, calls, END_CAPTURE))
-    windows = []
-    for start, track in zip(begins.start_ns.tolist(), begins.track_id.tolist(), strict=True):
-        later = ends.start_ns[(ends.track_id == track) & (ends.start_ns > start)]
-        windows.append((track, start, int(later[0]) if len(later) else 1 << 62))
-    return windows
-
-
-def _captured(launches: HostSpans, windows: list[tuple[int, int, int]]) -> Bools:
     captured = np.zeros(len(launches), bool)
-    for track, start, end in windows:
-        captured |= (launches.track_id == track) & (launches.start_ns > start) & (launches.start_ns < end)
+    for track in np.unique(begins.track_id):
+        mine = launches.track_id == track
+        begun_ns, ended_ns = (_last_before(launches.start_ns[mine], m, track) for m in (begins, ends))
+        captured[mine] = begun_ns > ended_ns
     return captured
+
+
+def _last_before(at_ns: I64, marks: HostSpans, track: int) -> I64:
+    """When the last mark of a thread before each moment began; long ago where there is none."""
+    starts = marks.start_ns[marks.track_id == track]
+    return np.concatenate(([NEVER_NS], starts))[np.searchsorted(starts, at_ns)]

@@ -13,7 +13,7 @@ from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
-from layers.evidence.wording import pct
+from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.thresholds import Word
 
@@ -21,6 +21,13 @@ PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
 SHORT_NAME_CHARACTERS = 60
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
+QUEUED_NEXT = "first find what the device waited for, since the host was ahead of it: perfkit explain PK117"
+LAYER_2_NEXT = "go to Layer 2: which stage holds requests, and stacks of the scheduler thread"
+
+
+def work_was_queued(guards: Sequence[Checked]) -> bool:
+    """Whether the device was idle although the host had already given it work."""
+    return any(c.fired and c.name == "idle-while-queued" for c in guards)
 
 
 def device_findings(
@@ -39,24 +46,29 @@ def device_findings(
     if judged is None or hinted is None:
         return []
     rests_on = tuple(m for m in measurements if m.name in ("device_op_ratio", "kernel_time_ratio"))
-    found = [*_verdict(device, word, judged, rests_on, scope), *_idle(device, word, hinted, rests_on, scope)]
-    return found + [_symptom(s, hinted, rests_on, scope) for s in device.symptoms if s.present]
+    queued = work_was_queued(guards)
+    return [
+        *_verdict(device, word, judged, rests_on, scope, queued),
+        *_idle(device, word, hinted, rests_on, scope),
+        *(_symptom(s, hinted, rests_on, scope) for s in device.symptoms if s.present),
+    ]
 
 
 def _verdict(
-    device: DeviceAnalysis, word: Word, judged: Judgement, rests_on: tuple[Measurement, ...], scope: str
+    device: DeviceAnalysis,
+    word: Word,
+    judged: Judgement,
+    rests_on: tuple[Measurement, ...],
+    scope: str,
+    queued: bool,
 ) -> Iterator[Finding]:
     ratio = device.busy.device_window.device_op_ratio or 0.0
     window_ms = device.busy.device_window.window.length_ns / 1e6
-    window = f"{window_ms:,.1f} ms, n = {device.busy.events:,} operations"
+    window = f"{window_ms:,.1f} ms, n = {counted(device.busy.events, 'operation')}"
     base = f"{scope}: busy {pct(ratio)} of its own window ({window})"
     if word is Word.HOST_BOUND:
-        yield _finding(
-            f"{base}: the host does not keep it busy",
-            judged,
-            "go to Layer 2: which stage holds requests, and stacks of the scheduler thread",
-            rests_on,
-        )
+        why = "it was idle with work already queued" if queued else "the host does not keep it busy"
+        yield _finding(f"{base}: {why}", judged, QUEUED_NEXT if queued else LAYER_2_NEXT, rests_on)
         limit = f"{scope}: kernels are not the limit: making all of them free would save at most {pct(ratio)}"
         yield _finding(limit, judged, "leave kernels and attention back end alone", rests_on, negative=True)
     elif word is Word.DEVICE_BOUND:

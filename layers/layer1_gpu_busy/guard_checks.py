@@ -6,28 +6,33 @@ device operation at all) and answers whether its trap is there, with the numbers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
-from layers.evidence.wording import pct
+from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
+from parsers.chrome_model import CategoryCount
 
 MISSING_LAUNCH_TOLERANCE = 0.02
 """Launches cut off by the edges of a recording; all handed and collected real traces stay at 0."""
 HOLE_SHARE = 0.5
 """One gap this long (of the window) means that the window joins separate stretches of work. perfkit's
-choice.
-"""
+choice."""
 DOMINANT_SHARE = 0.5
 """One operation with this share of the busy time makes the ratio by itself (TraceLens issue 972)."""
 COMMUNICATION_SHARE = 0.5
 """Communication in busy time, part of which is waiting for other ranks. perfkit's choice."""
 ROUND_EVENT_CAPS = (1_000_000, 5_000_000)
 """Event limits at which the XLA trace viewer export stops without notice (jax issue 21295)."""
+SHOWN = 3
+"""Losses and categories that a message names; the document lists all."""
+NAME_CHARACTERS = 60
+"""Characters of a foreign name that a message quotes."""
 QUEUED_SHARE = 0.5
 """Idle time with work already queued beyond which the host cannot be blamed for most of it."""
 
@@ -45,39 +50,39 @@ class TraceFacts:
         """The primary ratio: device-op time over the device window."""
         return self.device.busy.device_window.device_op_ratio if self.device else None
 
+    @property
+    def word(self) -> Word | None:
+        """What the primary ratio says by itself."""
+        return word_of(self.ratio, self.thresholds) if self.ratio is not None else None
+
 
 def replays(facts: TraceFacts) -> Outcome | None:
     if facts.device is None:
         return None
     check = facts.device.replays
-    if not check.launches:
-        return Outcome(False, "0 graph launches")
+    launches = counted(check.launches, "graph launch")
     if not check.uncovered:
-        return Outcome(
-            False, f"{check.launches} graph launches, all with operations ({check.graph_ops:,}) under them"
-        )
+        return Outcome(False, f"{launches}, {check.graph_ops:,} operations under them")
+    what = f"{check.uncovered:,} of {launches} have no device operation under them"
+    if check.low_ratio is None or check.high_ratio is None or facts.ratio is None:
+        return Outcome(True, what)
     low, high = check.low_ratio, check.high_ratio
-    bounds = (
-        f"the true ratio lies between {pct(low)} and {pct(high)}"
-        if low is not None and high is not None
-        else ""
-    )
-    message = (
-        f"{check.uncovered} of {check.launches} graph launches have no device operation under them: {bounds}"
-    )
-    rests_on_it = high is None or word_of(high, facts.thresholds) != word_of(low or 0.0, facts.thresholds)
-    return Outcome(True, message, None if rests_on_it else Effect.NOTE)
+    words = {word_of(ratio, facts.thresholds) for ratio in (low, facts.ratio, high)}
+    message = f"{what}: the true ratio lies between {pct(low)} and {pct(high)}"
+    return Outcome(True, message, Effect.NOTE if len(words) == 1 else None)
 
 
 def short_replays(facts: TraceFacts) -> Outcome | None:
     if facts.device is None or not facts.device.replays.graph_ops:
         return None
     short, launches = facts.device.replays.short_replays, facts.device.replays.launches
-    if short:
-        return Outcome(
-            True, f"{short} of {launches} replays recorded fewer operations than others of their graph"
-        )
-    return Outcome(False, f"{launches} replays, none shorter than its kind")
+    if not short:
+        return Outcome(False, f"{counted(launches, 'replay')}, none a part of another")
+    return Outcome(
+        True,
+        f"{short:,} of {counted(launches, 'replay')} recorded a part of what another one did",
+        Effect.NOTE if facts.word is Word.DEVICE_BOUND else None,
+    )
 
 
 def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
@@ -85,26 +90,25 @@ def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
     if facts.trace.busy_only or not cover.launches:
         return None
     share = cover.without_operations / cover.launches
-    message = (
-        f"{cover.without_operations:,} of {cover.launches:,} kernel launches have no operation on any device"
-    )
+    launches = counted(cover.launches, "kernel launch")
+    message = f"{cover.without_operations:,} of {launches} have no operation on any device"
     return Outcome(share > MISSING_LAUNCH_TOLERANCE, message)
 
 
 def no_device_activity(facts: TraceFacts) -> Outcome | None:
     if facts.device is not None:
-        return Outcome(False, f"{facts.device.busy.events:,} device operations")
+        return Outcome(False, counted(facts.device.busy.events, "device operation"))
     return Outcome(True, why_no_device_activity(facts.trace))
 
 
 def why_no_device_activity(trace: TraceAnalysis) -> str:
     """Why a trace has no device operation, as far as its content says."""
     events = sum(row.events for row in trace.inventory)
+    seen = _categories(
+        [row for row in trace.inventory if row.role in (Role.OTHER_DEVICE, Role.UNKNOWN_DEVICE)]
+    )
     if not events:
         return "the event array is empty: the profiler recorded nothing"
-    others = [row for row in trace.inventory if row.role in (Role.OTHER_DEVICE, Role.UNKNOWN_DEVICE)]
-    seen = ", ".join(f"{row.events:,} {row.category}" for row in others[:3])
-    calls = sum(row.events for row in trace.inventory if row.role == Role.RUNTIME and row.phase == "X")
     if trace.meta.producer == Producer.MTIA:
         return (
             f"a Meta MTIA trace ({seen}): its device lane mixes work with waits, and perfkit does not read it"
@@ -113,14 +117,20 @@ def why_no_device_activity(trace: TraceAnalysis) -> str:
         return (
             "a Huawei Ascend NPU trace: its device lanes are not read by perfkit; msprof-analyze reads them"
         )
-    if calls:
+    if without_time := _complete_events(trace, Role.DEVICE):
+        return f"{counted(without_time, 'device operation')}, and the file does not say when any of them ran"
+    if calls := _complete_events(trace, Role.RUNTIME):
         return (
-            f"{calls:,} runtime calls but no device operation: device activity was not recorded "
+            f"{counted(calls, 'runtime call')} but no device operation: device activity was not recorded "
             "(CUPTI or roctracer missing, or a second profiler session)"
         )
     if seen:
         return f"no known device category, only {seen}"
-    return f"{events:,} events, all of the host: a CPU-only run, or device activities were not asked for"
+    return f"{counted(events, 'event')}, all of the host: a CPU-only run, or no device activities asked for"
+
+
+def _complete_events(trace: TraceAnalysis, role: Role) -> int:
+    return sum(row.events for row in trace.inventory if row.role == role and row.phase == "X")
 
 
 def windows_disagree(facts: TraceFacts) -> Outcome | None:
@@ -138,10 +148,10 @@ def few_samples(facts: TraceFacts) -> Outcome | None:
         return None
     steps = len(facts.device.steps.steps) if facts.device.steps else 0
     operations = facts.device.busy.events
-    known = f"{steps} step{'s' if steps != 1 else ''}" if facts.device.steps else "steps not counted"
+    known = counted(steps, "step") if facts.device.steps else "steps not counted"
     few = steps < TRACE_MIN_STEPS and operations < TRACE_MIN_OPERATIONS
     advice = f": capture {TRACE_MIN_STEPS} steady steps or more" if few else ""
-    return Outcome(few, f"{known}, {operations:,} operations{advice}")
+    return Outcome(few, f"{known}, {counted(operations, 'operation')}{advice}")
 
 
 def damage(facts: TraceFacts) -> Outcome | None:
@@ -149,10 +159,11 @@ def damage(facts: TraceFacts) -> Outcome | None:
     if not losses:
         return Outcome(False, "the file was read whole")
     lost_bytes = sum(loss.lost_bytes for loss in losses)
-    what = "; ".join(f"{loss.what}{_where(loss.offset)}" for loss in losses[:3])
+    what = "; ".join(f"{loss.what}{_where(loss.offset)}" for loss in losses[:SHOWN])
+    more = f"; and {len(losses) - SHOWN} more" if len(losses) > SHOWN else ""
     hides = any(loss.may_hide_device_work for loss in losses)
-    message = f"{what} ({lost_bytes:,} bytes lost)" + ("; device work may be missing" if hides else "")
-    return Outcome(True, message, None if hides else Effect.NOTE)
+    missing = "; device work may be missing" if hides else ""
+    return Outcome(True, f"{what}{more} ({lost_bytes:,} bytes lost){missing}", None if hides else Effect.NOTE)
 
 
 def _where(offset: int) -> str:
@@ -163,55 +174,50 @@ def zero_timestamps(facts: TraceFacts) -> Outcome | None:
     if facts.device is None:
         return None
     zero, events = facts.device.busy.zero_timestamps, facts.device.busy.events
-    return Outcome(zero > 0, f"{zero:,} operations beside {events:,} have timestamp 0")
+    return Outcome(zero > 0, f"{counted(zero, 'operation')} beside {events:,} with timestamp 0")
 
 
 def dominance(facts: TraceFacts) -> Outcome | None:
-    if facts.device is None or facts.device.busy.events < 2:
+    if facts.device is None or facts.device.busy.events < 2 or not facts.ratio:
         return None
     busy = facts.device.busy
-    busy_ns = busy.device_window.device_op_ns
-    if not busy_ns:
-        return None
-    share = busy.longest_op_ns / busy_ns
-    name = busy.longest_op_name[:60]
+    share = busy.longest_op_ns / busy.device_window.device_op_ns
+    name = busy.longest_op_name[:NAME_CHARACTERS]
     return Outcome(share > DOMINANT_SHARE, f"the longest operation is {pct(share)} of all busy time ({name})")
 
 
 def hole(facts: TraceFacts) -> Outcome | None:
-    device = facts.device
-    if device is None or device.idle is None or not device.idle.largest:
+    if facts.device is None or facts.device.idle is None or facts.ratio is None:
         return None
-    window_ns = device.busy.device_window.window.length_ns
-    gap = device.idle.largest[0]
+    if not facts.device.idle.largest:
+        return Outcome(False, "no gap")
+    window, gap = facts.device.busy.device_window, facts.device.idle.largest[0]
     gap_ns = gap.end_ns - gap.start_ns
-    rest_ns = window_ns - gap_ns
-    share = gap_ns / window_ns if window_ns else 0.0
-    without = (
-        f"; without it the ratio is {pct(device.busy.device_window.device_op_ns / rest_ns)}"
-        if rest_ns
-        else ""
-    )
-    message = f"the longest gap is {pct(share)} of the device window ({gap_ns / 1e6:,.3f} ms){without}"
-    return Outcome(share > HOLE_SHARE, message)
+    share = gap_ns / window.window.length_ns
+    without = window.device_op_ns / (window.window.length_ns - gap_ns) if share < 1 else 0.0
+    length = f"{pct(share)} of the device window ({time_text(gap_ns)})"
+    return Outcome(share > HOLE_SHARE, f"the longest gap is {length}; without it the ratio is {pct(without)}")
 
 
 def unknown_categories(facts: TraceFacts) -> Outcome | None:
     unknown = [row for row in facts.trace.inventory if row.role == Role.UNKNOWN_DEVICE]
-    if not unknown:
-        return (
-            None if facts.trace.busy_only else Outcome(False, "every category that names a device is known")
-        )
-    seen = ", ".join(f"{row.events:,} {row.category[:40]}" for row in unknown[:5])
-    return Outcome(True, f"categories that name a device and are not counted: {seen}")
+    if unknown:
+        return Outcome(True, f"categories that name a device and are not counted: {_categories(unknown)}")
+    if facts.trace.busy_only:
+        return None
+    return Outcome(False, "every category that names a device is known")
+
+
+def _categories(rows: Sequence[CategoryCount]) -> str:
+    return ", ".join(f"{row.events:,} {row.category[:NAME_CHARACTERS]}" for row in rows[:SHOWN])
 
 
 def graph_capture(facts: TraceFacts) -> Outcome | None:
-    cover = facts.trace.coverage
-    if not cover.captured:
+    if facts.trace.busy_only:
         return None
-    message = f"{cover.captured:,} launches went into a graph being captured, {cover.launches:,} ran"
-    return Outcome(True, message, None if cover.captured > cover.launches else Effect.NOTE)
+    cover = facts.trace.coverage
+    message = f"{counted(cover.captured, 'launch')} into a graph being captured, {cover.launches:,} others"
+    return Outcome(cover.captured > 0, message, None if cover.captured > cover.launches else Effect.NOTE)
 
 
 def communication(facts: TraceFacts) -> Outcome | None:
@@ -232,18 +238,17 @@ def host_missing(facts: TraceFacts) -> Outcome | None:
 
 
 def event_cap(facts: TraceFacts) -> Outcome | None:
-    events = sum(row.events for row in facts.trace.inventory if row.phase == "X")
     if facts.trace.busy_only:
         return None
-    return Outcome(events in ROUND_EVENT_CAPS, f"{events:,} complete events")
+    events = sum(row.events for row in facts.trace.inventory if row.phase == "X")
+    return Outcome(events in ROUND_EVENT_CAPS, counted(events, "complete event"))
 
 
 def over_reading(facts: TraceFacts) -> Outcome | None:
-    if facts.ratio is None or word_of(facts.ratio, facts.thresholds) is not Word.DEVICE_BOUND:
+    if facts.ratio is None:
         return None
-    return Outcome(
-        True, "device-op time counts any resident kernel; SM active and tensor active: not measured"
-    )
+    message = "device-op time counts any resident kernel; SM active and tensor active: not measured"
+    return Outcome(facts.word is Word.DEVICE_BOUND, message)
 
 
 def idle_while_queued(facts: TraceFacts) -> Outcome | None:
@@ -252,6 +257,6 @@ def idle_while_queued(facts: TraceFacts) -> Outcome | None:
         return None
     share = device.idle.by_cause_ns[Cause.QUEUED] / device.idle.idle_ns
     depth = device.launches.queue_depth_p50 if device.launches else None
-    queue = f"; median queue at a launch: {depth:,.0f} operations" if depth is not None else ""
-    fired = share > QUEUED_SHARE and word_of(facts.ratio, facts.thresholds) is Word.HOST_BOUND
+    queue = f"; median queue at a launch: {counted(round(depth), 'operation')}" if depth is not None else ""
+    fired = share > QUEUED_SHARE and facts.word is Word.HOST_BOUND
     return Outcome(fired, f"{pct(share)} of the idle time passed with work already queued{queue}")

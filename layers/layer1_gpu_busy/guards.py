@@ -26,18 +26,14 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.VOID,
         sees="A low busy ratio on a service that runs CUDA or HIP graphs.",
         cause="The profiler recorded the call that launched a graph and not the operations that the graph "
-        "ran. "
-        "The replay time then counts as idle.",
+        "ran. The replay time then counts as idle.",
         detection="Graph launch calls whose correlation id no device operation carries. The ratio is "
-        "bounded from "
-        "both sides; a conclusion that differs between the bounds is void.",
+        "bounded from both sides; a conclusion that differs between the bounds is void.",
         remedy="Record again with graph nodes visible (torch: DISABLE_CUPTI_LAZY_REINIT=1, CUDA 12.6 or "
-        "newer; nsys: "
-        "--cuda-graph-trace=node), or use a method that sees replays: perfkit layer1 --live, --dcgm or "
-        "--smi.",
+        "newer; nsys: --cuda-graph-trace=node), or use a method that sees replays: perfkit layer1 --live, "
+        "--dcgm or --smi.",
         source="SGLang-Omni methodology 1.3 (torch 2.11 + CUDA 13: replays only as cudaGraphLaunch); ROCm "
-        "before "
-        "7.2.2 (sglang PR 35390); pytorch PR 101879.",
+        "before 7.2.2 (sglang PR 35390); pytorch PR 101879.",
         check=checks.replays,
     ),
     Guard(
@@ -47,11 +43,12 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.DIRECTIONAL,
         sees="Replays of one graph with different numbers of kernels.",
         cause="The profiler dropped part of some replays; a replay always runs all of its nodes.",
-        detection="Replays with fewer operations than the usual count among those that begin with the same "
-        "kernel.",
+        detection="A list of operations that was recorded once and is a part of what another replay ran; "
+        "a list that comes back is a graph of its own. A note where the lower bound is device-bound already.",
         remedy="Treat the ratio as a lower bound; record a shorter stretch, or update the driver and "
         "profiler.",
-        source="sglang PR 35390 (448 of 512 replayed kernels recorded); kineto issue 1062.",
+        source="sglang PR 35390 (448 of 512 replayed kernels recorded); rocm-systems PR 4361 (26 to 65 %, "
+        "another share in each run); kineto issue 1062.",
         check=checks.short_replays,
     ),
     Guard(
@@ -61,11 +58,9 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.VOID,
         sees="Kernel launch calls on the host with nothing under them on the device.",
         cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
-        "profiler "
-        "session in one process.",
+        "profiler session in one process.",
         detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
-        "(captures apart) "
-        "have no operation with their correlation id.",
+        "(captures apart) have no operation with their correlation id.",
         remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per "
         "step.",
         source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
@@ -78,12 +73,10 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.VOID,
         sees="A trace without any device operation.",
         cause="A CPU-only run, a device that perfkit does not read, or device activity that was not "
-        "recorded. None "
-        "of these is a busy ratio of 0 %.",
+        "recorded. None of these is a busy ratio of 0 %.",
         detection="No event of a device category.",
         remedy="Record with device activities (torch.profiler: ProfilerActivity.CUDA), in the process that "
-        "launches "
-        "the kernels, and check that CUPTI or roctracer is installed.",
+        "launches the kernels, and check that CUPTI or roctracer is installed.",
         source="HTA issues 148 and 233; kineto issue 564.",
         check=checks.no_device_activity,
     ),
@@ -146,8 +139,7 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.DIRECTIONAL,
         sees="A very low ratio with one very long gap.",
         cause="The window from first to last activity joins separate stretches: an early kernel, a pause "
-        "between "
-        "requests, a profiler that started late.",
+        "between requests, a profiler that started late.",
         detection=f"The longest gap is more than {limit(HOLE_SHARE)} of the device window.",
         remedy="Judge by steps; record under steady load.",
         source="An SGLang decode trace in the TraceLens collection: 2.06 % with its first kernel, 93.5 % "
@@ -187,8 +179,8 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.VOID,
         sees="Thousands of launches and next to no kernels.",
         cause="The recording covers the capture of a graph: launches go into the graph, nothing runs.",
-        detection="Launches between StreamBeginCapture and StreamEndCapture of a thread; void when they "
-        "are most.",
+        detection="Launches between StreamBeginCapture and StreamEndCapture of a thread; void when they are "
+        "most.",
         remedy="Record steady state, after start-up.",
         source="SGLang-Omni skill omni-gpu-deep-dive: reject traces that hold compile frames or graph "
         "capture.",

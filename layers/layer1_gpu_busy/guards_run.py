@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Guard, Outcome
+from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 
@@ -19,12 +19,12 @@ class RunFacts:
     unread: Sequence[Unread]
 
 
-def _unreadable(facts: RunFacts) -> Outcome | None:
+def _unreadable(facts: RunFacts) -> Outcome:
+    total = counted(len(facts.unread) + len(facts.traces), "file")
     if not facts.unread:
-        return None
-    first = facts.unread[0].why
-    total = len(facts.unread) + len(facts.traces)
-    return Outcome(True, f"{len(facts.unread)} of {total} files could not be read: {first}")
+        return Outcome(False, f"{total}, all read")
+    more = f"; and {len(facts.unread) - 1} more" if len(facts.unread) > 1 else ""
+    return Outcome(True, f"{len(facts.unread)} of {total} could not be read: {facts.unread[0].why}{more}")
 
 
 def _ranks_missing(facts: RunFacts) -> Outcome | None:
@@ -32,15 +32,14 @@ def _ranks_missing(facts: RunFacts) -> Outcome | None:
     world = max((t.meta.world_size for t in facts.traces), default=-1)
     if world < 2 or not ranks:
         return None
-    return Outcome(len(ranks) < world, f"{len(ranks)} of the {world} ranks of the run were given")
+    return Outcome(len(ranks) < world, f"{len(ranks):,} of the {counted(world, 'rank')} of the run given")
 
 
 def _same_capture(facts: RunFacts) -> Outcome | None:
     if len(facts.traces) < 2:
         return None
-    copies = [n for n in Counter(t.artifact.sha256 for t in facts.traces).values() if n > 1]
-    extra = sum(copies) - len(copies)
-    return Outcome(bool(copies), f"{extra} of {len(facts.traces)} files are copies of another, byte for byte")
+    copies = len(facts.traces) - len({trace.artifact.sha256 for trace in facts.traces})
+    return Outcome(copies > 0, f"{copies} of {len(facts.traces)} files repeat another byte for byte")
 
 
 RUN_GUARDS: tuple[Guard[RunFacts], ...] = (

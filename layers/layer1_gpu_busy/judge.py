@@ -17,9 +17,10 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import pct
+from layers.evidence.wording import counted, pct
+from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.collect import Unread
-from layers.layer1_gpu_busy.findings import device_findings
+from layers.layer1_gpu_busy.findings import QUEUED_NEXT, device_findings, work_was_queued
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
@@ -29,17 +30,18 @@ from layers.layer1_gpu_busy.sections import DeviceRow, sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 
-CAPTURES_AGREE_WITHIN = 0.05
-"""Captures of one workload whose ratios lie this close repeat each other. perfkit's choice: a fifth of the
-distance from a threshold to the middle of the undecided range."""
-
-
 NEXT = {
     Word.HOST_BOUND: "Layer 2: which stage holds requests, then py-spy --idle on the scheduler thread",
     Word.DEVICE_BOUND: "kernels: perfkit roofline, then the ncu command of the top kernels",
     Word.UNDECIDED: "a longer steady capture, or a second method (dcgmi dmon, nvidia-smi dmon)",
 }
 """Where each verdict leads."""
+
+WINDOW_DECIDES = "window-decides"
+"""The guard that leaves a device undecided."""
+
+SHOWN = 3
+"""Reasons that a void verdict names; the document lists all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +61,14 @@ def judge_traces(
     """The result of `perfkit layer1 --trace` for one or more analysed traces; `unread` files weaken it."""
     judged = _judge_all(traces, thresholds)
     of_run = apply_guards(RUN_GUARDS, RunFacts(traces, unread))
-    captures = count_captures(judged)
     rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
     return Result(
         command="layer1",
         verdict=_verdict(judged, of_run, thresholds),
         guards=[*of_run, *(checked for j in judged for checked in j.guards)],
         measurements=[m for j in judged for m in _measurements(j)],
-        findings=_findings(judged, captures),
-        sections=sections(traces, rows, thresholds, ranks_of(traces)),
+        findings=_findings(judged),
+        sections=sections(traces, unread, rows, thresholds, ranks_of(traces)),
     )
 
 
@@ -95,7 +96,8 @@ def _scopes(pairs: Sequence[tuple[TraceAnalysis, DeviceAnalysis | None]]) -> lis
     for name, (trace, _) in zip(short, pairs, strict=True):
         paths_of_name.setdefault(name, set()).add(trace.artifact.path)
     unique = [
-        n if len(paths_of_name[n]) == 1 else t.artifact.path for n, (t, _) in zip(short, pairs, strict=True)
+        name if len(paths_of_name[name]) == 1 else trace.artifact.path
+        for name, (trace, _) in zip(short, pairs, strict=True)
     ]
     return [f"{n}, device {d.busy.device}" if d else n for n, (_, d) in zip(unique, pairs, strict=True)]
 
@@ -108,59 +110,43 @@ def _word(facts: TraceFacts, guards: Sequence[Checked]) -> Word:
     """The word for one device. Void guards void it; windows that disagree leave it undecided."""
     if facts.device is None or facts.ratio is None or strongest_effect(guards) is Effect.VOID:
         return Word.VOID
-    if any(c.fired and c.name == "window-decides" for c in guards):
+    if any(c.fired and c.name == WINDOW_DECIDES for c in guards):
         return Word.UNDECIDED
     return word_of(facts.ratio, facts.thresholds)
-
-
-def count_captures(judged: Sequence[Judged]) -> int:
-    """How many independent captures say the same of one workload: distinct files of one rank (or none) whose
-    ratios agree. Ranks of one run are one capture, and so is a file given twice."""
-    ratios = {
-        j.trace.artifact.sha256: (j.trace.meta.rank, j.device.busy.device_window.device_op_ratio or 0.0)
-        for j in judged
-        if j.device is not None and j.word is not Word.VOID
-    }
-    ranks = {rank for rank, _ in ratios.values()}
-    values = [ratio for _, ratio in ratios.values()]
-    if len(ranks) > 1 or not values or max(values) - min(values) > CAPTURES_AGREE_WITHIN:
-        return 1
-    return len(values)
 
 
 def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Thresholds) -> Verdict:
     standing = [j for j in judged if j.word is not Word.VOID]
     if not standing:
-        return Verdict(
-            Word.VOID, False, _why_void(judged), Exit.INVALID, "perfkit explain " + _first_code(judged)
-        )
+        explain = f"perfkit explain {_first_code(judged)}"
+        return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, explain)
     words = Counter(j.word for j in standing)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
     guards = [*of_run, *(checked for j in standing for checked in j.guards)]
     weakened = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
     directional = weakened and word is not Word.UNDECIDED
     reached = Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION
-    because = _because(standing, words, thresholds) + _left_out(len(judged) - len(standing))
     return Verdict(
-        word,
-        directional,
-        because,
-        exit_code_for(reached, guards, directional=directional),
-        _next(word, standing),
+        word=word,
+        directional=directional,
+        because=_because(standing, words, thresholds) + _left_out(len(judged) - len(standing)),
+        exit_code=exit_code_for(reached, guards, directional=directional),
+        next_step=_next(word, standing),
     )
 
 
 def _next(word: Word, standing: Sequence[Judged]) -> str:
     """Where to look, and for a host-bound device what kernel work could win at most."""
-    ratios = [j.device.busy.device_window.device_op_ratio or 0.0 for j in standing if j.device]
-    at_most = f". Kernel tuning can win at most {pct(max(ratios))}" if word is Word.HOST_BOUND else ""
-    return NEXT[word] + at_most
+    if word is not Word.HOST_BOUND:
+        return NEXT[word]
+    step = QUEUED_NEXT if any(work_was_queued(j.guards) for j in standing) else NEXT[word]
+    return f"{step}. Kernel tuning can win at most {pct(max(map(_ratio, standing)))}"
 
 
 def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thresholds) -> str:
     if len(standing) == 1:
         return _one_device(standing[0], thresholds)
-    ratios = [j.device.busy.device_window.device_op_ratio or 0.0 for j in standing if j.device]
+    ratios = [_ratio(j) for j in standing]
     spread = f"{pct(min(ratios))} to {pct(max(ratios))} over {len(ratios)} devices, each of its own window"
     split = ", ".join(f"{n} {word}" for word, n in words.items())
     return f"device busy {spread}" + (f": {split}" if len(words) > 1 else f" ({thresholds})")
@@ -168,54 +154,84 @@ def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thres
 
 def _one_device(j: Judged, thresholds: Thresholds) -> str:
     assert j.device is not None
-    window = j.device.busy.device_window
-    ratio = window.device_op_ratio or 0.0
-    base = f"device busy {pct(ratio)} of its own window ({window.window.length_ns / 1e6:,.1f} ms, "
-    disagree = next((c.message for c in j.guards if c.fired and c.name == "window-decides"), "")
-    return base + f"{j.device.busy.events:,} operations; {disagree or thresholds})"
+    window_ms = j.device.busy.device_window.window.length_ns / 1e6
+    disagree = next((c.message for c in j.guards if c.fired and c.name == WINDOW_DECIDES), "")
+    base = f"device busy {pct(_ratio(j))} of its own window ({window_ms:,.1f} ms, "
+    return base + f"{counted(j.device.busy.events, 'operation')}; {disagree or thresholds})"
+
+
+def _ratio(standing: Judged) -> float:
+    """The primary ratio of a device that is not void, which has one."""
+    ratio = standing.device.busy.device_window.device_op_ratio if standing.device else None
+    assert ratio is not None
+    return ratio
 
 
 def _why_void(judged: Sequence[Judged]) -> str:
-    voids = [c for j in judged for c in j.guards if c.fired and c.effect is Effect.VOID]
-    return "; ".join(dict.fromkeys(c.message for c in voids)) or "the device window has no length"
+    reasons = list(dict.fromkeys(c.message for j in judged for c in j.guards if _voids(c)))
+    more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
+    return "; ".join(reasons[:SHOWN]) + more or "the device window has no length"
 
 
 def _first_code(judged: Sequence[Judged]) -> str:
-    codes = [c.code for j in judged for c in j.guards if c.fired and c.effect is Effect.VOID]
-    return codes[0] if codes else "PK105"
+    return next((c.code for j in judged for c in j.guards if _voids(c)), "PK105")
+
+
+def _voids(checked: Checked) -> bool:
+    return checked.fired and checked.effect is Effect.VOID
 
 
 def _left_out(void: int) -> str:
-    return f"; {void} void {'device' if void == 1 else 'devices'} left out" if void else ""
+    return f"; {counted(void, 'void device')} left out" if void else ""
 
 
 def _measurements(j: Judged) -> list[Measurement]:
+    """Both ratios over every window that has a length, the device window's without a suffix."""
     if j.device is None:
         return []
-    busy, artifact = j.device.busy, j.trace.artifact
-    rows = [("device", busy.device_window), ("steps", busy.steps_window), ("recorded", busy.recorded_window)]
-    made = []
-    for window_name, ratios in rows:
-        if ratios is None or ratios.device_op_ratio is None or ratios.kernel_ratio is None:
-            continue
-        method = f"chrome trace: union of intervals over the {window_name} window"
+    busy = j.device.busy
+    return [
+        Measurement(
+            name + ("" if ratios is busy.device_window else f"_{ratios.window.name}"),
+            value=value,
+            unit="share",
+            n=busy.events,
+            n_unit="device operations",
+            method=f"chrome trace: union of intervals over the {ratios.window.name} window",
+            artifact=j.trace.artifact,
+            scope=j.scope,
+        )
+        for ratios in (busy.device_window, busy.steps_window, busy.recorded_window)
+        if ratios is not None
         for name, value in (
             ("device_op_ratio", ratios.device_op_ratio),
             ("kernel_time_ratio", ratios.kernel_ratio),
-        ):
-            full_name = name if window_name == "device" else f"{name}_{window_name}"
-            made.append(
-                Measurement(
-                    full_name, value, "share", busy.events, "device operations", method, artifact, j.scope
-                )
-            )
-    return made
+        )
+        if value is not None
+    ]
 
 
-def _findings(judged: Sequence[Judged], captures: int) -> list[Finding]:
+def _findings(judged: Sequence[Judged]) -> list[Finding]:
+    standing = [j for j in judged if j.device is not None and j.word is not Word.VOID]
+    captures = [_capture(j) for j in standing]
     return [
         finding
-        for j in judged
-        if j.device is not None and j.word is not Word.VOID
-        for finding in device_findings(j.device, j.word, j.guards, captures, _measurements(j), j.scope)
+        for j, capture in zip(standing, captures, strict=True)
+        if j.device is not None
+        for finding in device_findings(
+            j.device, j.word, j.guards, count_captures(capture, captures), _measurements(j), j.scope
+        )
     ]
+
+
+def _capture(j: Judged) -> Capture:
+    assert j.device is not None
+    window, zero_ns = j.device.busy.device_window.window, j.trace.meta.base_time_ns
+    return Capture(
+        rank=j.trace.meta.rank,
+        device=j.device.busy.device,
+        start_ns=zero_ns + window.start_ns,
+        end_ns=zero_ns + window.end_ns,
+        word=j.word,
+        ratio=_ratio(j),
+    )

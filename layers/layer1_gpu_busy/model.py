@@ -75,11 +75,10 @@ class DeviceBusy:
 class ReplayCheck:
     """Graph launches against the device operations recorded under them.
 
-    `uncovered` launches have no device interval with their correlation id. `spans_ns` is the union, inside
-    the device window, of the time that uncovered replays could have filled: the upper bound of the busy
-    ratio takes it as busy, the lower bound as idle. `short_replays` launches recorded fewer than half of
-    the operations that the fullest replay of the same shape recorded. `graph_ops` counts operations that
-    belong to graphs.
+    `uncovered` launches have no device interval with their correlation id. The bounds are those of the
+    busy ratio over the device window widened by the time that uncovered replays could have run:
+    `high_ratio` takes that time as busy, `low_ratio` as idle (None: a window without length).
+    `short_replays` counts replays of which only a part was recorded, `graph_ops` operations of graphs.
     """
 
     launches: int

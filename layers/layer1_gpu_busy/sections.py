@@ -1,7 +1,7 @@
 """Layer 1 as JSON: the names of the contract, and everything else that was found beside them.
 
-Anatomy is written as the records of `model.py` are, field by field, in nanoseconds on the trace's clock.
-What was not measured is absent.
+Anatomy is written as the records of `model.py` are, field by field, in nanoseconds on the trace's clock, null
+where a record says None. In `devices` what was not measured is absent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
@@ -37,12 +38,13 @@ class DeviceRow:
 
 def sections(
     traces: Sequence[TraceAnalysis],
+    unread: Sequence[Unread],
     rows: Sequence[DeviceRow],
     thresholds: Thresholds,
     ranks: RankTable | None,
 ) -> dict[str, Any]:
-    """The `devices`, `anatomy`, `ranks` (where there are several), `traces` and `thresholds` of the
-    document.
+    """The `devices`, `anatomy`, `ranks` (where there are several), `traces`, `unread` and `thresholds` of
+    the document.
     """
     ranked = {"ranks": msgspec.to_builtins(ranks)} if ranks is not None else {}
     return {
@@ -50,6 +52,7 @@ def sections(
         "devices": [_device(row) for row in rows],
         "anatomy": [_anatomy(row) for row in rows if row.device.idle is not None],
         "traces": [_trace(trace) for trace in traces],
+        "unread": msgspec.to_builtins(unread),
         "thresholds": {"host_bound": thresholds.host_bound, "device_bound": thresholds.device_bound},
     }
 

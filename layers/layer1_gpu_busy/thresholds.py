@@ -33,8 +33,7 @@ class Thresholds:
         if not 0.0 <= self.host_bound < self.device_bound <= 1.0:
             raise UsageError(
                 f"thresholds {self.host_bound:g} and {self.device_bound:g}: the host-bound one must be the "
-                "smaller, "
-                "and both are shares from 0 to 1"
+                "smaller, and both are shares from 0 to 1"
             )
 
     def __str__(self) -> str:
