@@ -4,17 +4,80 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
-"""Characters that start markup somewhere in a line (CommonMark, and the tables of GitHub's flavour)."""
+SPECIAL = re.compile(
+    r"[\\`*\[\]|~$]"
+    r"|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])"
+    r"|<(?=[A-Za-z/!?])"
+    r"|&(?=[#A-Za-z])"
+    r"|^(?:[#>+=-]|\d+(?=[.)]))"
+    r"|(?<=:)(?=//)|(?<=\bwww)(?=\.)"
+)
+"""What starts markup in a line (CommonMark, GitHub's tables, formulas and links): some characters anywhere,
+an underscore that is not inside a word, what opens a tag or an entity, what makes a line a heading, a quote
+or a list, and the places that make an address into a link. The rest stays readable as it is."""
+
+
+def visible(text: str) -> str:
+    """The text with every control, format and surrogate character as its escape, so it is on one line.
+
+    No colour code, right-to-left mark or invisible blank out of a file reaches the reader's screen.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def escape(text: str) -> str:
-    """The text on one line, with a backslash before each character that Markdown would obey."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """Prose on one line, with a backslash before whatever Markdown would obey."""
+    return SPECIAL.sub(_with_backslash, visible(" ".join(text.split())))
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are Markdown already."""
-    lines = [headers, ["---"] * len(headers), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def _with_backslash(match: re.Match[str]) -> str:
+    """A number at the start of a list item keeps its digits: the backslash goes before what follows them."""
+    found = match[0]
+    return f"{found}\\" if found.isdecimal() else f"\\{found}"
+
+
+def code(text: str) -> str:
+    """The text as a code span, for table cells too: fenced by more backticks than it holds."""
+    shown = visible(text).replace("|", "\\|")
+    if not shown.strip():
+        return ""
+    fence = "`" * _fence_length(shown, 1)
+    pad = " " if shown[0] == "`" or shown[-1] == "`" else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def code_block(text: str) -> str:
+    """The text as a block of code of one line."""
+    fence = "`" * _fence_length(text, 3)
+    return f"{fence}text\n{visible(text)}\n{fence}\n"
+
+
+def details(summary: str, body: str) -> str:
+    """A part that is folded away until it is asked for; both texts are Markdown already."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
+
+
+def _fence_length(text: str, least: int) -> int:
+    return max(least, max(map(len, re.findall("`+", text)), default=0) + 1)
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters: the begin and the end of a longer text, which tell names apart best."""
+    if len(text) <= limit:
+        return text
+    end = limit // 3
+    return f"{text[: limit - end - 1]}…{text[-end:]}"
+
+
+def image(alternative: str, path: str) -> str:
+    """An image in a file at a relative path, with the text that stands for it where it is not seen."""
+    return f"![{escape(alternative)}]({quote(path)})"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """A table; cells are Markdown already. `right` lists the columns aligned to the right."""
+    aligned = set(right)
+    rule = ["--:" if column in aligned else "---" for column in range(len(headers))]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [headers, rule, *rows])

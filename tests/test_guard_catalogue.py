@@ -65,8 +65,8 @@ def test_every_guard_of_the_program_says_all_there_is_to_say() -> None:
 def test_a_section_shows_all_texts_and_obeys_no_markup_in_them() -> None:
     section = render_guard(BLIND)
     assert section.startswith("## PK901 replay-blind-spot\n\nlayer1, effect: void\n")
-    assert r"\<b\>0 %\</b\> with \*many\* launches \| and" in section
-    assert r"**What to do.** Record again with PROFILER\_FLAG=1." in section
+    assert r"\<b>0 %\</b> with \*many\* launches \| and" in section
+    assert r"**What to do.** Record again with PROFILER_FLAG=1." in section
     assert all(escape(text) in section for text in entry(BLIND).values())
 
 
