@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
 from layers.evidence.wording import counted, pct, time_text
+from layers.layer1_gpu_busy.findings import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -182,8 +183,8 @@ def dominance(facts: TraceFacts) -> Outcome | None:
         return None
     busy = facts.device.busy
     share = busy.longest_op_ns / busy.device_window.device_op_ns
-    name = busy.longest_op_name[:NAME_CHARACTERS]
-    return Outcome(share > DOMINANT_SHARE, f"the longest operation is {pct(share)} of all busy time ({name})")
+    name = short_name(busy.longest_op_name)
+    return Outcome(share > DOMINANT_SHARE, f"the longest operation, {name}, is {pct(share)} of all busy time")
 
 
 def hole(facts: TraceFacts) -> Outcome | None:

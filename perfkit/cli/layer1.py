@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.collect import Collected, collect_traces, find_trace_files
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.roofline_question import Question
@@ -14,7 +15,7 @@ from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 from perfkit.cli import roofline_options as ask
-from perfkit.cli.layer1_extras import Extra, comparison_extra, roofline_extra, with_sections
+from perfkit.cli.layer1_extras import comparison_extra, roofline_extra, with_sections
 from perfkit.cli.layer1_view import show_layer1
 from perfkit.cli.record import record_result
 
@@ -61,14 +62,7 @@ def layer1(
     """
     started = datetime.now(UTC)
     thresholds = Thresholds(host_bound, device_bound)
-    names = [*(trace or []), *(files or [])]
-    if not names:
-        raise UsageError("name a trace: perfkit layer1 --trace FILE (perfkit layer1 --help shows the rest)")
-    if measured_tpot is not None and params is None:
-        raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
-    collected = _collect(names, busy_only)
-    result = judge_traces(collected.traces, thresholds, collected.unread)
-    extras: list[Extra] = []
+    question = None
     if params is not None:
         question = Question(
             params=params,
@@ -82,16 +76,34 @@ def layer1(
             tp=tp,
             measured_tpot=measured_tpot,
         )
+    elif measured_tpot is not None:
+        raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
+    paths = _find([*(trace or []), *(files or [])])
+    if compare is not None and len(paths) > 1:
+        raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
+
+    collected = _collect(paths, busy_only)
+    result = judge_traces(collected.traces, thresholds, collected.unread)
+    extras = []
+    if question is not None:
         extras.append(roofline_extra(collected, question))
     if compare is not None:
         extras.append(comparison_extra(compare, collected))
     result = with_sections(result, extras)
-    if not no_record:
-        record_result(investigation, result, started)
-    return output.finish(result, as_json=json, show=lambda r: show_layer1(r, collected, extras))
+    try:
+        if not no_record:
+            record_result(investigation, result, started, [t.artifact for t in collected.traces])
+    finally:  # what was found is shown even where it cannot be kept
+        code = output.finish(result, as_json=json, show=lambda r: show_layer1(r, collected, extras))
+    return code
 
 
-def _collect(names: list[str], busy_only: bool) -> Collected:
-    paths = find_trace_files(names)
-    with output.progress(f"reading {len(paths)} traces", len(paths)) as step:
+def _find(names: list[str]) -> list[str]:
+    if not names:
+        raise UsageError("name a trace: perfkit layer1 --trace FILE (perfkit layer1 --help shows the rest)")
+    return find_trace_files(names)
+
+
+def _collect(paths: list[str], busy_only: bool) -> Collected:
+    with output.progress(f"reading {counted(len(paths), 'trace')}", len(paths)) as step:
         return collect_traces(paths, busy_only, step)

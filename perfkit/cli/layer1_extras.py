@@ -54,8 +54,6 @@ def roofline_extra(collected: Collected, question: Question) -> Extra:
 
 def comparison_extra(before: str, collected: Collected) -> Extra:
     """The one trace of the command against an earlier one."""
-    if len(collected.traces) != 1:
-        raise UsageError(f"--compare takes one trace to compare, not {len(collected.traces)}")
     comparison = compare_files(before, collected.traces[0].artifact.path)
     return Extra("comparison", msgspec.to_builtins(comparison), lambda: _show_comparison(comparison))
 

@@ -7,23 +7,24 @@ that is where something can be won.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
+from dataclasses import dataclass
 
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
-from layers.evidence.wording import exact_pct, pct, time_text
+from layers.evidence.wording import counted, exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.findings import ncu_command, short_name
 from layers.layer1_gpu_busy.judge import ranks_of
-from layers.layer1_gpu_busy.model import DeviceAnalysis, IdleAnatomy, LaunchStats, WindowRatio
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Gap, IdleAnatomy, LaunchStats, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output
 from perfkit.cli.layer1_extras import Extra
 
-LABEL = 11
 TOP_KERNELS_SHOWN = 5
 LARGEST_GAPS_SHOWN = 3
+KERNEL_NAME_CHARACTERS = 40
+HOST_NAME_CHARACTERS = 60
 WINDOWS = {
     "device": "first to last device activity",
     "steps": "ProfilerStep range, as the host saw it",
@@ -34,39 +35,49 @@ WINDOWS = {
 def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -> None:
     """Print the result of one or more traces."""
     _headline(result)
-    ranks = ranks_of(collected.traces)
-    devices = [(trace, device) for trace in collected.traces for device in trace.devices]
-    if len(devices) > 1:
+    if len(result.sections["devices"]) > 1:
         _device_table(result)
+    ranks = ranks_of(collected.traces)
     if ranks is not None:
         _rank_lines(ranks)
-    if devices:
-        trace, device = min(devices, key=lambda pair: pair[1].busy.device_window.device_op_ratio or 0.0)
-        if len(devices) > 1:
+    shown = _least_busy(result, collected)
+    if shown is not None:
+        if len(result.sections["devices"]) > 1:
             output.line()
-            output.line(f"the least busy one: {_name(trace)}, device {device.busy.device}")
-        _device(device)
+            output.paragraph("shown", f"{shown.scope}, the least busy one")
+        _device(shown.device)
     for extra in extras:
         output.line()
         extra.show()
     _checks(result.guards)
-    _footer(result, collected)
+    _footer(result, collected, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The device whose anatomy is printed."""
+
+    scope: str
+    device: DeviceAnalysis
+
+
+def _least_busy(result: Result, collected: Collected) -> _Shown | None:
+    """The least busy device that is not void; of void ones where there is no other."""
+    devices = [device for trace in collected.traces for device in trace.devices]
+    named = list(zip(result.sections["devices"], devices, strict=True))
+    standing = [(entry, device) for entry, device in named if entry["word"] != Word.VOID]
+    if not named:
+        return None
+    entry, device = min(standing or named, key=lambda pair: pair[0].get("device_op_ratio", 0.0))
+    return _Shown(entry["scope"], device)
 
 
 def _headline(result: Result) -> None:
     verdict = result.verdict
-    _paragraph(verdict.headline, verdict.because, max(LABEL, len(verdict.headline) + 2))
+    output.paragraph(verdict.headline, verdict.because)
     if verdict.next_step:
-        _paragraph("", f"→ {verdict.next_step}", max(LABEL, len(verdict.headline) + 2))
-
-
-def _paragraph(label: str, text: str, indent: int = LABEL) -> None:
-    for number, row in enumerate(wrap(text, output.width() - indent, break_on_hyphens=False)):
-        output.line(f"{label if number == 0 else '':<{indent}}{row}")
-
-
-def _name(trace: TraceAnalysis) -> str:
-    return f"rank {trace.meta.rank}" if trace.meta.rank >= 0 else trace.artifact.path.rsplit("/", 1)[-1]
+        indent = max(output.LABEL_WIDTH, len(verdict.headline) + 2)
+        output.paragraph(" " * (indent - 2), f"→ {verdict.next_step}")
 
 
 def _device(device: DeviceAnalysis) -> None:
@@ -106,33 +117,42 @@ def _idle(idle: IdleAnatomy) -> None:
         return
     output.line()
     causes = sorted(idle.by_cause_ns.items(), key=lambda item: -item[1])
-    rows = [[str(cause), f"{pct(ns / idle.idle_ns)}", f"{ns / 1e6:,.2f}"] for cause, ns in causes if ns]
-    title = f"where the idle time is (n = {idle.gaps:,} gaps)"
+    rows = [[cause, pct(ns / idle.idle_ns), f"{ns / 1e6:,.2f}"] for cause, ns in causes if ns]
+    title = f"where the idle time is (n = {counted(idle.gaps, 'gap')})"
     output.show(output.table([title, "share", "ms"], rows, right=[1, 2]))
     places = sorted(idle.by_place_ns.items(), key=lambda item: -item[1])
-    _paragraph("it lies", ", ".join(f"{place} {pct(ns / idle.idle_ns)}" for place, ns in places if ns))
-    for gap in idle.largest[:LARGEST_GAPS_SHOWN]:
-        host = f"; host was in {gap.host_op[:60]}" if gap.host_op else ""
-        before = short_name(gap.before_op) or "the end"
-        text = f"{(gap.end_ns - gap.start_ns) / 1e6:,.3f} ms before {before} ({gap.cause}{host})"
-        _paragraph("gap", text)
+    output.paragraph("it lies", ", ".join(f"{place} {pct(ns / idle.idle_ns)}" for place, ns in places if ns))
+    for text in list(dict.fromkeys(map(_gap, idle.largest)))[:LARGEST_GAPS_SHOWN]:
+        output.paragraph("gap", text)
+
+
+def _gap(gap: Gap) -> str:
+    host = f"; host was in {gap.host_op[:HOST_NAME_CHARACTERS]}" if gap.host_op else ""
+    before = short_name(gap.before_op) or "the end"
+    return f"{time_text(gap.end_ns - gap.start_ns)} before {before} ({gap.cause}{host})"
 
 
 def _launches(stats: LaunchStats) -> None:
     if stats.delay_p50_ns is None or stats.empty_queue_share is None or stats.queue_depth_p50 is None:
         return
     text = (
-        f"n = {stats.launches:,}; {pct(stats.empty_queue_share)} found the device's queue empty, "
-        f"median queue {stats.queue_depth_p50:,.0f}; launch to start {time_text(stats.delay_p50_ns)} at the median"
+        f"n = {stats.launches:,}; {pct(stats.empty_queue_share)} found the device's queue empty, median "
+        f"queue {stats.queue_depth_p50:,.0f}; launch to start {time_text(stats.delay_p50_ns)} at the median"
     )
     output.line()
-    _paragraph("launches", text)
+    output.paragraph("launches", text)
 
 
 def _kernels(device: DeviceAnalysis) -> None:
     output.line()
     rows = [
-        [short_name(k.name)[:40], k.group, f"{k.n:,}", pct(k.share), time_text(k.median_ns)]
+        [
+            short_name(k.name)[:KERNEL_NAME_CHARACTERS],
+            k.group,
+            f"{k.n:,}",
+            pct(k.share),
+            time_text(k.median_ns),
+        ]
         for k in device.kernels[:TOP_KERNELS_SHOWN]
     ]
     head = ["most device time", "kind", "n", "of busy", "median"]
@@ -143,14 +163,13 @@ def _symptoms(device: DeviceAnalysis) -> None:
     output.line()
     for symptom in device.symptoms:
         if symptom.present:
-            _paragraph(f"{symptom.code}", f"{symptom.title}: {symptom.numbers}")
-            _paragraph("", f"Usual cause: {symptom.usual_cause} Look next: {symptom.look_next}")
+            output.paragraph(symptom.code, f"{symptom.title}: {symptom.numbers}")
+            output.paragraph("", f"Usual cause: {symptom.usual_cause} Look next: {symptom.look_next}")
     absent = [s.code for s in device.symptoms if s.present is False]
     untold = [s.code for s in device.symptoms if s.present is None]
-    counted = (
-        f"not there: {', '.join(absent) or 'none'}; this trace cannot tell: {', '.join(untold) or 'none'}"
-    )
-    _paragraph("symptoms", f"{len(device.symptoms) - len(absent) - len(untold)} present; {counted}")
+    present = f"{len(device.symptoms) - len(absent) - len(untold)} present"
+    rest = f"not there: {', '.join(absent) or 'none'}; this trace cannot tell: {', '.join(untold) or 'none'}"
+    output.paragraph("symptoms", f"{present}; {rest}")
 
 
 def _device_table(result: Result) -> None:
@@ -174,39 +193,51 @@ def _rank_lines(ranks: RankTable) -> None:
     output.line()
     low, middle, high = ranks.min_ratio, ranks.median_ratio, ranks.max_ratio
     if low is not None and middle is not None and high is not None:
-        _paragraph("ranks", f"{len(ranks.rows)} from {pct(low)} to {pct(high)}, median {pct(middle)}")
+        output.paragraph("ranks", f"{len(ranks.rows)} from {pct(low)} to {pct(high)}, median {pct(middle)}")
     named = f"rank {ranks.straggler.rank}" if ranks.straggler is not None else "none named"
-    _paragraph("straggler", f"{named}: {ranks.because}")
+    output.paragraph("straggler", f"{named}: {ranks.because}")
 
 
 def _checks(guards: Sequence[Checked]) -> None:
+    """The guards that fired, strongest first, each once with how often; then the codes of the others."""
     output.line()
-    fired: dict[tuple[Effect, str], list[Checked]] = {}
-    for guard in guards:
-        if guard.fired:
-            fired.setdefault((guard.effect, guard.code), []).append(guard)
-    order = list(Effect)
-    for (effect, code), same in sorted(fired.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
+    fired = _fired(guards)
+    for (effect, code), same in fired.items():
         whose = f"{same[0].scope}: " if same[0].scope else ""
-        more = f" (and {len(same) - 1} more devices)" if len(same) > 1 else ""
-        _paragraph(code, f"{same[0].name}: {effect}. {whose}{same[0].message}{more}")
-    clear = [g.code for g in guards if not g.fired and g.code not in {code for _, code in fired}]
+        more = f" (and {len(same) - 1} more)" if len(same) > 1 else ""
+        output.paragraph(code, f"{same[0].name}: {effect}. {whose}{same[0].message}{more}")
+    codes = {code for _, code in fired}
+    clear = dict.fromkeys(g.code for g in guards if g.code not in codes)
     if clear:
-        _paragraph("clear", ", ".join(dict.fromkeys(clear)))
+        output.paragraph("clear", ", ".join(clear))
 
 
-def _footer(result: Result, collected: Collected) -> None:
+def _fired(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Checked]]:
+    """The guards that fired by effect and code, strongest first."""
+    order = list(Effect)
+    fired: dict[tuple[Effect, str], list[Checked]] = {}
+    for g in sorted((g for g in guards if g.fired), key=lambda g: (order.index(g.effect), g.code)):
+        fired.setdefault((g.effect, g.code), []).append(g)
+    return fired
+
+
+def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     output.line()
-    first = next(iter(result.findings), None)
+    scopes = ((finding, {m.scope for m in finding.measurements}) for finding in result.findings)
+    first = next((finding for finding, of in scopes if shown is not None and shown.scope in of), None)
     if first is not None:
-        _paragraph("strength", f"{first.strength} ({first.rule})")
-    for trace in collected.traces[:1]:
-        more = f" and {len(collected.traces) - 1} more" if len(collected.traces) > 1 else ""
-        _paragraph("artifact", f"{trace.artifact.path} sha256 {trace.artifact.sha256[:16]}…{more}")
-    command = next((ncu_command(d) for t in collected.traces for d in t.devices if d.kernels), None)
-    if result.verdict.word == "device-bound" and command:
+        output.paragraph("strength", f"{first.strength} ({first.rule})")
+    artifact, more = collected.traces[0].artifact, len(collected.traces) - 1
+    others = f" and {counted(more, 'other file')}" if more else ""
+    output.paragraph("artifact", f"{artifact.path} sha256 {artifact.sha256[:16]}…{others}")
+    if result.verdict.word == Word.DEVICE_BOUND and shown is not None:
+        _ncu(ncu_command(shown.device))
+    for _, code in list(_fired(result.guards))[:1]:
+        output.paragraph("explain", f"perfkit explain {code}")
+
+
+def _ncu(command: str | None) -> None:
+    """On a line of its own, to be copied."""
+    if command is not None:
         output.line("ncu")
         output.line(f"  {command}")
-    codes = [g.code for g in result.guards if g.fired]
-    if codes:
-        _paragraph("explain", f"perfkit explain {codes[0]}")

@@ -55,7 +55,7 @@ def line(text: str = "") -> None:
 def paragraph(label: str, text: str) -> None:
     """A label and its text, wrapped beside it; the texts of short labels stand in one column."""
     indent = max(LABEL_WIDTH, len(label) + 2)
-    rows = textwrap.wrap(text, width() - indent, break_on_hyphens=False, break_long_words=False)
+    rows = textwrap.wrap(inert(text), width() - indent, break_on_hyphens=False, break_long_words=False)
     for number, row in enumerate(rows):
         line(f"{label if number == 0 else '':<{indent}}{row}")
 
