@@ -40,7 +40,7 @@ docs: $(READY)
 	$(PY) -m reports.guard_catalogue
 
 bench: $(READY)
-	@for script in benchmarks/bench_*.py; do echo "$$script"; $(PY) $$script; done
+	$(PY) -m benchmarks.trace_read
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing perfkit into .venv (the first time takes a minute or two)"
