@@ -11,7 +11,7 @@ SPECIAL = re.compile(
     r"|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])"
     r"|<(?=[A-Za-z/!?])"
     r"|&(?=[#A-Za-z])"
-    r"|^(?:[#>+=-]|\d+(?=[.)]))"
+    r"|^(?:[#>+=-]|\d+(?=[.)](?:\s|$)))"
     r"|(?<=:)(?=//)|(?<=\bwww)(?=\.)"
 )
 """What starts markup in a line (CommonMark, GitHub's tables, formulas and links): some characters anywhere,

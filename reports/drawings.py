@@ -1,0 +1,65 @@
+"""What the figures of a report show, as data; `figures.py` draws them.
+
+A drawing holds shares (0..1) and times in nanoseconds, and names as they are in the user's file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layers.layer1_gpu_busy.model import Cause, Place, Strip
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One busy ratio: `kind` is `kernel`, or the window of a device-op time; `measure` says it in words."""
+
+    kind: str
+    measure: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class BusyBars:
+    """Busy ratios by device, and the thresholds that make them a verdict."""
+
+    devices: tuple[tuple[str, tuple[Bar, ...]], ...]
+    host_bound: float
+    device_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class StripDrawing:
+    """What ran on each stream of one device during one stretch of time, and why it idled in between."""
+
+    strip: Strip
+
+
+@dataclass(frozen=True, slots=True)
+class IdleBars:
+    """Idle time of one device, by cause and by place; each sums to `idle_ns`."""
+
+    idle_ns: int
+    causes: tuple[tuple[Cause, int], ...]
+    places: tuple[tuple[Place, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBar:
+    """The operations of one name: how many, their share of the busy time, and their median duration."""
+
+    name: str
+    group: str
+    n: int
+    share: float
+    median_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBars:
+    """The names that take most of the device's time; a bar's number is its row in the table beside it."""
+
+    kernels: tuple[KernelBar, ...]
+
+
+Drawing = BusyBars | StripDrawing | IdleBars | KernelBars

@@ -1,0 +1,55 @@
+"""Figures of a report as SVG files: one function a kind of drawing, in `figures_<kind>.py`.
+
+The same drawing gives the same bytes. matplotlib is imported where it is used, so that a report without
+figures does not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parsers.errors import StoreError
+from reports.drawings import BusyBars, IdleBars, KernelBars, StripDrawing
+from reports.figure_style import styled
+from reports.model import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Draw every figure into the folder as NAME.svg; StoreError where that cannot be written."""
+    return [write_figure(figure, folder) for figure in figures]
+
+
+def write_figure(figure: Figure, folder: Path, suffix: str = ".svg") -> Path:
+    """Draw one figure; matplotlib takes the format from the suffix."""
+    path = folder / f"{figure.name}{suffix}"
+    metadata = {"Date": None} if suffix == ".svg" else None
+    try:
+        with styled():
+            draw(figure).savefig(path, metadata=metadata)
+    except OSError as error:
+        advice = "free some space or check the permissions, or report with --no-figures"
+        raise StoreError(f"{path}: {error.strerror or error}: {advice}") from error
+    return path
+
+
+def draw(figure: Figure) -> Canvas:
+    """The figure on a canvas of its own; call it inside `styled`."""
+    from reports.figures_busy import draw_busy
+    from reports.figures_idle import draw_idle
+    from reports.figures_kernels import draw_kernels
+    from reports.figures_strip import draw_strip
+
+    match figure.drawing:
+        case BusyBars():
+            return draw_busy(figure.drawing, figure.title, figure.about)
+        case StripDrawing():
+            return draw_strip(figure.drawing, figure.title, figure.about)
+        case IdleBars():
+            return draw_idle(figure.drawing, figure.title, figure.about)
+        case KernelBars():
+            return draw_kernels(figure.drawing, figure.title, figure.about)

@@ -1,0 +1,95 @@
+"""Busy ratios as bars, grouped by device, against the thresholds that make them a verdict."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from layers.evidence.wording import exact_pct, limit
+from reports.drawings import BusyBars
+from reports.figure_style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    SKY,
+    SMALL_POINTS,
+    canvas,
+    drawable,
+    label,
+    percent_axis,
+    plain_axes,
+)
+
+COLOURS = {"device": BLUE, "kernel": SKY, "steps": GREEN, "recorded": ORANGE}
+"""By the kind of bar; another kind is grey."""
+
+BAR_INCHES = 0.2
+GAP_INCHES = 0.16
+FULL, ROOM = 0.86, 0.008
+"""A longer bar has its number inside; the distance between them. Shares of the axis."""
+FRAME_INCHES = 1.15
+"""Axis and legend."""
+
+
+def draw_busy(drawing: BusyBars, title: str, about: str) -> Figure:
+    """One bar a measure, one group a device, the first device on top."""
+    bars = sum(len(bars) for _, bars in drawing.devices)
+    height = FRAME_INCHES + bars * BAR_INCHES + len(drawing.devices) * GAP_INCHES
+    figure = canvas(height, title, about)
+    axes = figure.subplots()
+    _bars(axes, drawing)
+    _thresholds(axes, drawing)
+    axes.set_xlim(0, 1)
+    percent_axis(axes)
+    plain_axes(axes)
+    figure.legend(handles=_keys(drawing), loc="outside lower left", ncols=2, frameon=False)
+    return figure
+
+
+def _bars(axes: Axes, drawing: BusyBars) -> None:
+    """Bars in inches of height, so that they look alike however many there are."""
+    y, ticks = 0.0, []
+    for _, bars in drawing.devices:
+        ticks.append(y + (len(bars) - 1) * BAR_INCHES / 2)
+        for bar in bars:
+            axes.barh(y, bar.share, BAR_INCHES * 0.84, color=COLOURS.get(bar.kind, GREY))
+            _value(axes, y, bar.share)
+            y += BAR_INCHES
+        y += GAP_INCHES
+    axes.set_yticks(ticks, [label(name, 26) for name, _ in drawing.devices])
+    axes.set_ylim(y - GAP_INCHES - BAR_INCHES / 2, -BAR_INCHES)
+
+
+def _value(axes: Axes, y: float, share: float) -> None:
+    """The number at the end of its bar: inside where there is no room beyond it."""
+    inside = share > FULL
+    x, align = (share - ROOM, "right") if inside else (share + ROOM, "left")
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+    axes.text(x, y, exact_pct(share), ha=align, va="center", fontsize=SMALL_POINTS, bbox=box)
+
+
+def _thresholds(axes: Axes, drawing: BusyBars) -> None:
+    low, high = drawing.host_bound, drawing.device_bound
+    for share, text in (
+        (low, f"host-bound up to {limit(low)}"),
+        (high, f"device-bound from {limit(high)}"),
+    ):
+        axes.axvline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate(
+            text,
+            (share, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="right",
+            fontsize=SMALL_POINTS,
+            color=GREY,
+        )
+
+
+def _keys(drawing: BusyBars) -> list[Patch]:
+    """Each kind of bar once."""
+    kinds = {bar.kind: bar.measure for _, bars in drawing.devices for bar in bars}
+    return [Patch(color=COLOURS.get(kind, GREY), label=drawable(said)) for kind, said in kinds.items()]

@@ -1,0 +1,134 @@
+"""What `perfkit layer1` recorded, read back from its JSON document into the records of the layer.
+
+The names are those of `layers/layer1_gpu_busy/sections.py`; what was not measured is absent there and None
+(or empty) here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from layers.evidence.store_rows import Run
+from layers.layer1_gpu_busy.compare import Comparison
+from layers.layer1_gpu_busy.model import (
+    BatchRow,
+    CopyRow,
+    IdleAnatomy,
+    KernelRow,
+    LaunchCoverage,
+    LaunchStats,
+    OperatorRow,
+    Overlap,
+    PhaseRow,
+    ReplayCheck,
+    Steps,
+    StreamBusy,
+    Strip,
+    Symptom,
+)
+from layers.layer1_gpu_busy.ranks import RankTable
+from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from parsers.chrome_model import CategoryCount, TraceMeta
+from parsers.errors import StoreError
+from parsers.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEntry:
+    """One window of one device, in µs, with its ratios."""
+
+    window: str
+    window_us: float
+    device_op_ratio: float | None = None
+    kernel_time_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """One device of one trace: an entry of `devices`."""
+
+    method: str
+    source: str
+    scope: str
+    word: str
+    device: int
+    events: int
+    kernels: int
+    window_us: float
+    windows: tuple[WindowEntry, ...]
+    streams: tuple[StreamBusy, ...] = ()
+    rank: int | None = None
+    device_name: str = ""
+    device_op_ratio: float | None = None
+    kernel_time_ratio: float | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether its ratio means anything."""
+        return self.word != Word.VOID and self.device_op_ratio is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """What was found inside one device's window: an entry of `anatomy`."""
+
+    scope: str
+    replays: ReplayCheck
+    steps: Steps
+    idle: IdleAnatomy
+    launches: LaunchStats
+    kernels: tuple[KernelRow, ...]
+    copies: tuple[CopyRow, ...]
+    overlap: Overlap | None
+    phases: tuple[PhaseRow, ...]
+    operators: tuple[OperatorRow, ...]
+    batches: tuple[BatchRow, ...]
+    symptoms: tuple[Symptom, ...]
+    strip: Strip | None
+    ncu_command: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEntry:
+    """One file: an entry of `traces`."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    text_bytes: int
+    busy_only: bool
+    meta: TraceMeta
+    launch_coverage: LaunchCoverage
+    inventory: tuple[CategoryCount, ...]
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer1Document:
+    """The sections of one run. `roofline` is the answer to a question and stays as it was recorded."""
+
+    devices: tuple[DeviceEntry, ...]
+    anatomy: tuple[Anatomy, ...]
+    traces: tuple[TraceEntry, ...]
+    thresholds: Thresholds
+    ranks: RankTable | None = None
+    comparison: Comparison | None = None
+    roofline: dict[str, Any] | None = None
+
+    @property
+    def measured(self) -> tuple[DeviceEntry, ...]:
+        """The devices whose ratio means something."""
+        return tuple(device for device in self.devices if device.measured)
+
+
+def read_layer1(run: Run) -> Layer1Document:
+    """The document of one run of layer1; StoreError where another version of perfkit wrote it otherwise."""
+    try:
+        return msgspec.convert(run.document, Layer1Document, str_keys=True)
+    except msgspec.ValidationError as error:
+        what = f"run {run.id}: its document is not what this perfkit records ({error})"
+        again = f"measure again: {run.call.command_line}"
+        raise StoreError(f"{what}: {again}") from error

@@ -1,0 +1,64 @@
+"""What `perfkit layer1` found on request, as blocks: the comparison with an earlier trace, the roofline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layers.evidence.wording import time_text
+from layers.layer1_gpu_busy.compare import WHOLE_WINDOW, ChangeRow, Comparison, SideTimes
+from layers.layer1_gpu_busy.findings import short_name
+from reports.layer1_subject import Subject
+from reports.markdown import shorten
+from reports.model import Block, Column, Computed, Heading, Name, Paragraph, Table
+
+CHANGES_SHOWN = 12
+NAME_CHARACTERS = 70
+
+NO_HASH = "the record names the earlier trace and does not hold its hash"
+
+
+def comparison_blocks(subject: Subject, c: Comparison) -> list[Block]:
+    """Both sides per unit, the kernels that changed most, and what the comparison cannot say."""
+    changed = tuple(map(_change, c.kernels[:CHANGES_SHOWN]))
+    method = f"mean per {c.unit}; the earlier trace has n = {c.a.units:,}"
+    basis = subject.basis(c.b.units, "windows" if c.unit == WHOLE_WINDOW else "steps", method)
+    return [
+        Heading(f"Compared per {c.unit}: {c.b.label} against {c.a.label}"),
+        Table("Busy and idle", _columns(c), (_times(c, "busy"), _times(c, "idle")), basis),
+        Table("Kernels that changed most", _change_columns(), changed, basis),
+        Paragraph("Note", "; ".join([*c.caveats, NO_HASH]), basis),
+    ]
+
+
+def _columns(c: Comparison) -> tuple[Column, ...]:
+    titles = (f"before (n = {c.a.units:,})", f"after (n = {c.b.units:,})", "after over before")
+    return (Column(f"per {c.unit}"), *(Column(title, numeric=True) for title in titles))
+
+
+def _times(c: Comparison, what: str) -> tuple[str, ...]:
+    def of(side: SideTimes) -> float:
+        return side.busy_ns if what == "busy" else side.idle_ns
+
+    ratio = f"{of(c.b) / of(c.a):.2f}x" if of(c.a) else "no base"
+    return what, time_text(of(c.a)), time_text(of(c.b)), ratio
+
+
+def _change_columns() -> tuple[Column, ...]:
+    times = (Column("before", numeric=True), Column("after", numeric=True))
+    counts = (Column("n before", "operations", numeric=True), Column("n after", "operations", numeric=True))
+    return (Column("kernel"), Column("change"), *times, *counts)
+
+
+def _change(row: ChangeRow) -> tuple[str | Name, ...]:
+    name = Name(shorten(short_name(row.name), NAME_CHARACTERS))
+    times = (time_text(row.a_ns), time_text(row.b_ns))
+    return name, str(row.change), *times, f"{row.a_count:,.1f}", f"{row.b_count:,.1f}"
+
+
+def roofline_blocks(section: dict[str, Any]) -> list[Block]:
+    """The verdict on the distance, and what the bound leaves out."""
+    verdict, card = section["verdict"], section.get("gpu") or {}
+    source = f"datasheet rates of {card['name']} ({card['source']})" if card else "no card's rates"
+    how = Computed(f"calculated, not measured: {source} and the numbers of the command line")
+    blocks: list[Block] = [Heading("Roofline"), Paragraph(verdict["word"], verdict["because"], how)]
+    return blocks + [Paragraph("Left out", term, how) for term in section.get("left_out", [])]

@@ -1,0 +1,98 @@
+"""What Layer 1 could not measure, and what its results do not show, said plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from layers.evidence.wording import counted
+from layers.layer1_gpu_busy.findings import PHENOMENON
+from reports.environment import python_frames
+from reports.layer1_document import Anatomy
+from reports.layer1_section import Layer1Run, title_of
+
+OTHER_METHODS = (
+    "SM active, tensor active and NVML util: no sampled series was given, so how full the device was while "
+    "it was busy is unknown, and no second method confirms the ratio"
+)
+
+EXACT = (
+    "Each trace is exact for the time that it covers. Whether that time stands for the service under its "
+    "usual load is another question, which more captures answer."
+)
+PHENOMENON_ONLY = (
+    f"An idle cause says what the host did meanwhile: {PHENOMENON}. Recording has a cost too, so a service "
+    "without a profiler idles less than its trace."
+)
+STACKS_COST = (
+    "They slow the host at every call, so part of the idle time may be the recording itself: capture once "
+    "without stacks before concluding."
+)
+BUSY_IS_NOT_FULL = (
+    "A busy device is not an efficient one: the ratio counts an operation whether it fills the device or not."
+)
+NOTHING_SAID = "A void result says nothing of the service: it is neither an idle GPU nor a busy one."
+
+
+def not_measured(runs: Sequence[Layer1Run]) -> Iterator[str]:
+    """One sentence a gap in what was measured, for every run that counts."""
+    if any(run.document.measured for run in runs):
+        yield OTHER_METHODS
+    for run in runs:
+        for text in dict.fromkeys([*_of_files(run), *_of_devices(run)]):
+            yield f"run {run.run.id}: {text}" if len(runs) > 1 else text
+
+
+def _of_files(run: Layer1Run) -> Iterator[str]:
+    for trace in run.document.traces:
+        name = trace.path.rsplit("/", 1)[-1]
+        for loss in trace.losses:
+            where = f" at byte {loss.offset:,}" if loss.offset >= 0 else ""
+            yield f"{name}: {loss.what}{where}; {counted(loss.lost_bytes, 'byte')} given up"
+        if trace.busy_only:
+            yield f"{name}: idle time, kernels and steps were not asked for (--busy-only)"
+    for device in run.document.devices:
+        if device.device_op_ratio is None:
+            yield f"{device.scope}: no ratio, since its window has no length"
+    if not run.document.measured:
+        yield f"the busy ratio: {run.run.document['verdict']['because']}"
+
+
+def _of_devices(run: Layer1Run) -> Iterator[str]:
+    """What several devices lack for the same reason stands once."""
+    seen: dict[str, list[str]] = {}
+    for anatomy in run.document.anatomy:
+        for text in _of_anatomy(anatomy):
+            seen.setdefault(text, []).append(anatomy.scope)
+    for text, scopes in seen.items():
+        yield text if len(run.document.devices) == 1 else f"{text} ({_on(scopes)})"
+
+
+def _on(scopes: Sequence[str]) -> str:
+    return scopes[0] if len(scopes) == 1 else f"{scopes[0]} and {len(scopes) - 1} more"
+
+
+def _of_anatomy(anatomy: Anatomy) -> Iterator[str]:
+    if not anatomy.steps.steps:
+        yield f"steps: {anatomy.steps.why_none or 'none was found'}"
+    if not anatomy.batches:
+        yield "time by batch size: no step's name carries a batch size, and it cannot be had otherwise"
+    if anatomy.launches.delay_p50_ns is None:
+        yield "launch delays: no operation of the device is tied to the call that launched it"
+    for symptom in anatomy.symptoms:
+        if symptom.present is None:
+            yield f"{symptom.code} {symptom.title}: {symptom.numbers}"
+
+
+def not_shown(runs: Sequence[Layer1Run]) -> Iterator[str]:
+    """What a reader might take from the results and should not."""
+    if not any(run.document.measured for run in runs):
+        yield NOTHING_SAID
+        return
+    yield EXACT
+    yield PHENOMENON_ONLY
+    stacks = [title_of(r) for r in runs if any(python_frames(t) for t in r.document.traces)]
+    if stacks:
+        yield f"Python stacks were recorded in {', '.join(stacks)}. {STACKS_COST}"
+    yield BUSY_IS_NOT_FULL
+    if len(runs) > 1:
+        yield "Runs on different files stand beside each other; none is averaged with another."

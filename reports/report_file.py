@@ -1,0 +1,63 @@
+"""Writes the report's file: whole or not at all, and never over what somebody else wrote.
+
+The first line is a comment that says who wrote the file and holds the sha256 of the rest. A file without it,
+or whose rest was edited since, is not perfkit's to overwrite.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from parsers.errors import StoreError
+
+MARK = re.compile(rb"<!-- Written by perfkit report; sha256 of the rest: ([0-9a-f]{64}) -->\n")
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write the text under its mark; StoreError where the file is somebody else's or cannot be written."""
+    refuse_foreign(path)
+    body = text.encode("utf-8", "backslashreplace")
+    mark = f"<!-- Written by perfkit report; sha256 of the rest: {hashlib.sha256(body).hexdigest()} -->\n"
+    try:
+        _replace(path, mark.encode() + body)
+    except OSError as error:
+        advice = "check the folder, or use --output FILE"
+        raise StoreError(f"{path}: {error.strerror or error}: {advice}") from error
+
+
+def refuse_foreign(path: Path) -> None:
+    """StoreError unless there is no such file, or perfkit wrote it and nobody edited it since."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}: use --output FILE for another place") from error
+    mark = MARK.match(data)
+    if mark is None:
+        raise StoreError(f"{path}: perfkit did not write this file: move it away, or use --output FILE")
+    if hashlib.sha256(data[mark.end() :]).hexdigest() != mark[1].decode():
+        raise StoreError(f"{path}: was edited since perfkit wrote it: move it away, or use --output FILE")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write beside the file, then put it in its place in one step."""
+    handle, name = tempfile.mkstemp(prefix=".report-", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
