@@ -135,9 +135,9 @@ def one_kernel() -> TraceBuilder:
 
 
 FIRES: dict[str, tuple[Make, str]] = {
-    "PK101": (lambda: with_replays(5, 0, 5), r"1 of 3 graph launches have no device operation under them"),
+    "PK101": (lambda: with_replays(5, 0, 5), r"1 of 3 graph launches without any device operation under them"),
     "PK102": (lambda: with_replays(5, 5, 5, 3), r"1 of 4 replays recorded a part of what another one did"),
-    "PK103": (lambda: launches_without_kernels(5), r"5 of 206 kernel launches have no operation"),
+    "PK103": (lambda: launches_without_kernels(5), r"5 of 206 kernel launches without an operation"),
     "PK104": (host_only, r"1 event, all of the host"),
     "PK105": (lambda: steady(operations=100), r"101 operations: capture 5 steady steps or more"),
     "PK106": (lambda: damaged('{"ph": "X", "cat": "kernel", "name": "cut'), r"bytes lost"),

@@ -64,7 +64,7 @@ def replays(facts: TraceFacts) -> Outcome | None:
     launches = counted(check.launches, "graph launch")
     if not check.uncovered:
         return Outcome(False, f"{launches}, {check.graph_ops:,} operations under them")
-    what = f"{check.uncovered:,} of {launches} have no device operation under them"
+    what = f"{check.uncovered:,} of {launches} without any device operation under them"
     if check.low_ratio is None or check.high_ratio is None or facts.ratio is None:
         return Outcome(True, what)
     low, high = check.low_ratio, check.high_ratio
@@ -92,7 +92,7 @@ def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
         return None
     share = cover.without_operations / cover.launches
     launches = counted(cover.launches, "kernel launch")
-    message = f"{cover.without_operations:,} of {launches} have no operation on any device"
+    message = f"{cover.without_operations:,} of {launches} without an operation on any device"
     return Outcome(share > MISSING_LAUNCH_TOLERANCE, message)
 
 

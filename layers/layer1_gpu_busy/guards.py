@@ -242,7 +242,8 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         effect=Effect.DIRECTIONAL,
         sees="A low busy ratio although the host is far ahead of the device.",
         cause="The device waited for something that is not the host: an event of another stream, another "
-        "rank, a host function, the profiler's own buffer flush.",
+        "rank, a host function, the profiler's own buffer flush. Or it did not wait at all, and the profiler "
+        "lost what ran, such as a part of a graph's replay.",
         detection=f"A host-bound ratio, and more than {limit(QUEUED_SHARE)} of the idle time is ended by "
         "operations whose launch call began before it.",
         remedy="Look at the largest gaps and what ended them; record all ranks; measure without a tracer "
