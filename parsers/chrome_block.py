@@ -104,14 +104,12 @@ def pick_events(text: bytes, separator: bytes, literals: tuple[bytes, ...]) -> b
     An event begins at a separator's last byte (its brace) and ends with the first byte of the next separator.
     """
     picked: list[bytes] = []
-    lead = len(separator) - 1
+    find, find_back, lead = text.find, text.rfind, len(separator) - 1
     end = 0
     for at in find_all(text, literals):
-        if at < end:
-            continue
-        before = text.rfind(separator, max(end - 1, 0), at)
-        start = before + lead if before >= 0 else 0
-        after = text.find(separator, at)
-        end = after + 1 if after >= 0 else len(text)
-        picked.append(text[start:end])
+        if at >= end:
+            before = find_back(separator, end - 1 if end else 0, at)
+            after = find(separator, at)
+            end = after + 1 if after >= 0 else len(text)
+            picked.append(text[before + lead if before >= 0 else 0 : end])
     return b",".join(picked)

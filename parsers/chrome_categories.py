@@ -66,8 +66,8 @@ _ROLES = {
 ROLE_OF = {category: role for role, categories in _ROLES.items() for category in categories}
 
 GRAPH_LAUNCH, STEP = "GraphLaunch", "ProfilerStep#"
-_MARKS = (GRAPH_LAUNCH.encode(), STEP.encode(), b'"Trace"', b"Record Window End")
-BUSY_ONLY_LITERALS = (b'"kernel"', b'"gpu_memcpy"', b'"gpu_memset"', *_MARKS)
+_MARKS = (GRAPH_LAUNCH.encode(), STEP.encode(), b"PyTorch Profiler (")
+BUSY_ONLY_LITERALS = (b'"kernel"', b'"gpu_mem', *_MARKS)
 """Mark the events that a busy ratio needs: device work, graph launches, steps, the recorded window."""
 OLD_BUSY_ONLY_LITERALS = (b'"Kernel"', b'"Memcpy"', b'"Memset"', *BUSY_ONLY_LITERALS)
 """The same for files that use the category names of the first Kineto."""

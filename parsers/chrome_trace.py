@@ -26,7 +26,7 @@ from parsers.text_stream import open_text
 
 PARALLEL_FROM_BYTES = 48 << 20
 """Text size from which a second process pays for its start (about 0.2 s)."""
-SPARSE_FROM_BYTES = 2 << 20
+SPARSE_FROM_BYTES = 1 << 20
 MAX_WORKERS = 3
 """More do not help: one process unpacks and cuts, and cannot feed more than about four decoders."""
 

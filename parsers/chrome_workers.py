@@ -29,7 +29,7 @@ from parsers.chrome_sequential import PIECE_BYTES, Beginning, Ending, fill, read
 from parsers.errors import PerfkitError
 from parsers.text_stream import TextStream
 
-SLOT_BYTES = 2 * PIECE_BYTES
+SLOT_BYTES = PIECE_BYTES
 IN_FLIGHT = 2
 """Pieces that a worker may have at once: one in hand, one waiting, so that it never idles between two."""
 _COMMAND = struct.Struct("<qqq")

@@ -30,8 +30,9 @@ def devices_of(trace: ChromeTrace) -> list[int]:
 
 
 def ops_of(trace: ChromeTrace, device: int) -> DeviceOps:
-    """The operations of one device, by start."""
-    return trace.device_ops.select(trace.device_ops.device == device)
+    """The operations of one device, by start (not copied where the trace has no other)."""
+    mine = trace.device_ops.device == device
+    return trace.device_ops if mine.all() else trace.device_ops.select(mine)
 
 
 def busy_time(ops: DeviceOps) -> Intervals:
