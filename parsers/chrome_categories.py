@@ -65,8 +65,8 @@ _ROLES = {
 
 ROLE_OF = {category: role for role, categories in _ROLES.items() for category in categories}
 
-GRAPH_LAUNCH, STEP = "GraphLaunch", "ProfilerStep#"
-_MARKS = (GRAPH_LAUNCH.encode(), STEP.encode(), b"PyTorch Profiler (")
+GRAPH_LAUNCH, STEP, PROFILER_SPAN = "GraphLaunch", "ProfilerStep#", "PyTorch Profiler ("
+_MARKS = (GRAPH_LAUNCH.encode(), STEP.encode(), PROFILER_SPAN.encode())
 BUSY_ONLY_LITERALS = (b'"kernel"', b'"gpu_mem', *_MARKS)
 """Mark the events that a busy ratio needs: device work, graph launches, steps, the recorded window."""
 OLD_BUSY_ONLY_LITERALS = (b'"Kernel"', b'"Memcpy"', b'"Memset"', *BUSY_ONLY_LITERALS)
@@ -84,7 +84,9 @@ def for_busy_ratio(category: str, name: str) -> bool:
     role = ROLE_OF.get(category)
     if role is Role.RUNTIME:
         return GRAPH_LAUNCH in name
-    return role is Role.PROFILER or (role is Role.ANNOTATION and STEP in name)
+    if role is Role.PROFILER:
+        return PROFILER_SPAN in name
+    return role is Role.ANNOTATION and STEP in name
 
 
 DEVICE_LITERAL = re.compile(rb'"(?:kernel|gpu_memcpy|gpu_memset|Kernel|Memcpy|Memset)"')
