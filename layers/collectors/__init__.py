@@ -1,0 +1,1 @@
+"""What touches a live system: samplers, launched servers, process trees, injected tags."""

@@ -1,0 +1,1 @@
+"""Sampling GPUs while a load runs, in processes of its own."""

@@ -1,0 +1,146 @@
+"""Samples while something else runs: starts the samplers, keeps them honest, and reads their recordings.
+
+    with LiveSampling(folder, period_ms=100) as live:
+        ...the load...
+    recordings = live.recordings
+
+Samplers are processes of their own, in a session of their own: a lost GPU, a call that hangs in the driver or
+a sampler that dies costs samples and never the run. One that does not end when its stdin closes is killed,
+and one that even then does not is left behind and named in `problems`. Without a GPU, or without any way to
+look at one, `recordings` is empty and `problems` say why.
+"""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from layers.collectors.gpu.readings import Recording, read_recording, read_start
+from layers.collectors.gpu.sampler import READY
+from parsers.children import child_command
+from parsers.errors import UsageError
+
+NS_PER_MS = 1_000_000
+
+DEFAULT_PERIOD_MS = 100.0
+MIN_PERIOD_MS = 20.0
+"""Faster than the driver's own sample period (1/6 to 1 s) repeats values; 20 ms still shows its steps."""
+START_TIMEOUT_S = 20.0
+"""Opening NVML takes seconds where the driver must be loaded first (6 s reported)."""
+STOP_TIMEOUT_S = 6.0
+"""Longer than the sampler waits for its own child; then it is killed."""
+
+MAIN = "nvml"
+INSTEAD = "nvidia-smi"
+BESIDE = "dcgmi"
+"""NVML; nvidia-smi where NVML cannot be used; and dcgmi for devices whose SM activity NVML does not tell."""
+
+
+class Sampler:
+    """One sampler process and its recording."""
+
+    def __init__(self, source: str, path: Path, period_ns: int, devices: Sequence[int]) -> None:
+        self.source, self.path = source, path
+        chosen = ",".join(map(str, devices))
+        arguments = (source, str(path), str(period_ns), chosen)
+        self._errors = path.with_suffix(".stderr")
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                child_command("layers.collectors.gpu.sampler:main", *arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    def wait_ready(self, timeout_s: float) -> str:
+        """Nothing once it samples; else why it never will, after which it is gone."""
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], timeout_s)
+        said = self._process.stdout.readline().decode(errors="replace").strip() if readable else ""
+        if said == READY:
+            return ""
+        why = self.stop() or said or "ended without a word"
+        return f"{self.source}: {said or why}" if readable else f"{self.source}: no answer in {timeout_s:g} s"
+
+    def stop(self) -> str:
+        """End the process; nothing if it went well, else what went wrong."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            code = self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return self._kill()
+        words = self._errors.read_text(errors="replace").strip().splitlines()
+        self._errors.unlink(missing_ok=True)
+        return f"{self.source}: the sampler ended with code {code}: {words[-1]}" if code and words else ""
+
+    def _kill(self) -> str:
+        self._process.kill()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            pid = self._process.pid
+            return f"{self.source}: the sampler (pid {pid}) hangs in the driver and could not be ended"
+        return f"{self.source}: the sampler hung and was killed; what it recorded is kept"
+
+
+class LiveSampling:
+    """All samplers of one run. Use as a context manager; `recordings` and `problems` stand after it.
+
+    `folder` takes the recordings, named after their source. `devices` are indexes in PCI order (all, where
+    none is named). Sampling has begun when the `with` block is entered.
+    """
+
+    def __init__(
+        self, folder: Path, period_ms: float = DEFAULT_PERIOD_MS, devices: Sequence[int] = ()
+    ) -> None:
+        if period_ms < MIN_PERIOD_MS:
+            raise UsageError(f"a sampling period of {period_ms:g} ms: the shortest is {MIN_PERIOD_MS:g} ms")
+        self._folder, self._devices = folder, tuple(devices)
+        self._period_ns = int(period_ms * NS_PER_MS)
+        self._samplers: list[Sampler] = []
+        self.recordings: tuple[Recording, ...] = ()
+        self.problems: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._start(MAIN, self._devices):
+            blind = read_start(self._samplers[0].path).without_sm
+            if blind:
+                self._start(BESIDE, blind)
+        else:
+            self._start(INSTEAD, self._devices)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.problems += [problem for sampler in self._samplers if (problem := sampler.stop())]
+        self.recordings = tuple(read_recording(sampler.path) for sampler in self._samplers)
+
+    def _start(self, source: str, devices: Sequence[int]) -> bool:
+        sampler = Sampler(source, self._free_path(source), self._period_ns, devices)
+        problem = sampler.wait_ready(START_TIMEOUT_S)
+        if problem:
+            self.problems.append(problem)
+        else:
+            self._samplers.append(sampler)
+        return not problem
+
+    def _free_path(self, source: str) -> Path:
+        """A name that no earlier sampling in this folder took: recordings are never appended to."""
+        taken = len(list(self._folder.glob(f"samples-{source}*.log")))
+        return self._folder / f"samples-{source}{f'-{taken + 1}' if taken else ''}.log"
+
+
+def sample_for(seconds: float, live: LiveSampling) -> LiveSampling:
+    """Sample for a while and nothing else; the same object, ended."""
+    with live:
+        time.sleep(seconds)
+    return live

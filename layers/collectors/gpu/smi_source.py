@@ -1,0 +1,95 @@
+"""Samples GPUs through one long-lived `nvidia-smi --query-gpu … -lms`, where NVML cannot be used.
+
+The utilisation is the number that NVML gives. Columns are those that were asked for, in that order; the
+header is left out, since it may call them by other names.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import threading
+from collections.abc import Iterable, Sequence
+
+from layers.collectors.gpu.line_child import Line, follow, require
+from layers.collectors.gpu.source import Description, Entity, Reading, Sink, SourceUnavailable, Values
+
+PROGRAM = "nvidia-smi"
+LIST_TIMEOUT_S = 30.0
+"""A first call without persistence mode loads the driver, which takes seconds (6 s reported)."""
+NS_PER_MS = 1_000_000
+MEBIBYTE = float(1 << 20)
+
+SCALES = {
+    "utilization.gpu": 1.0,
+    "utilization.memory": 1.0,
+    "memory.used": MEBIBYTE,
+    "power.draw": 1.0,
+    "clocks.sm": 1.0,
+    "clocks.mem": 1.0,
+    "temperature.gpu": 1.0,
+}
+"""Queried field, and what its number is multiplied by to get the unit that is recorded."""
+
+
+class SmiSource:
+    """nvidia-smi on the chosen devices (its indexes, in PCI order), or on all where none is named."""
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._program = require(PROGRAM)
+        self._devices = tuple(devices)
+        entities = _list_gpus(self._program, self._devices)
+        self._entities = {entity.device: entity for entity in entities}
+        self.description = Description(entities, without_sm=tuple(self._entities))
+
+    def deliver(self, sink: Sink, period_ns: int, stop: threading.Event) -> None:
+        command = [self._program, f"--query-gpu=index,{','.join(SCALES)}", "--format=csv,noheader,nounits"]
+        command += [*_chosen(self._devices), "-lms", str(max(1, period_ns // NS_PER_MS))]
+        code = follow(command, lambda line: self._take(line, sink), stop)
+        if code is not None:
+            sink.note(f"{PROGRAM} ended by itself with exit code {code}")
+
+    def _take(self, line: Line, sink: Sink) -> None:
+        row = decode_row(line.text)
+        entity = self._entities.get(row[0]) if row else None
+        if row is None or entity is None:
+            sink.note(f"{PROGRAM}: {line.text}")
+            return
+        sink.reading(Reading(PROGRAM, entity, line.monotonic_ns, line.wall_ns, 0, row[1]))
+
+
+def decode_row(text: str) -> tuple[int, Values] | None:
+    """Index and values of one line; None where it is no row, such as an error text."""
+    cells = [cell.strip() for cell in next(csv.reader([text]), [])]
+    if len(cells) != 1 + len(SCALES) or not cells[0].isdigit():
+        return None
+    values: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    for (field, scale), cell in zip(SCALES.items(), cells[1:], strict=True):
+        try:
+            values[field] = scale * float(cell)
+        except ValueError:  # [N/A], [Not Supported], [GPU is lost], ...
+            missing[field] = cell
+    return int(cells[0]), Values(values, missing)
+
+
+def _list_gpus(program: str, devices: tuple[int, ...]) -> tuple[Entity, ...]:
+    command = [program, "--query-gpu=index,uuid,name", "--format=csv,noheader", *_chosen(devices)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIST_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceUnavailable(f"{PROGRAM}: {error}") from error
+    rows = [[cell.strip() for cell in row] for row in csv.reader(done.stdout.splitlines())]
+    found = tuple(Entity(f"gpu {r[0]}", int(r[0]), *r[1:]) for r in rows if len(r) == 3 and r[0].isdigit())
+    if done.returncode or not found:
+        raise SourceUnavailable(f"{PROGRAM}: {_first_words(done.stdout, done.stderr) or 'lists no GPU'}")
+    return found
+
+
+def _chosen(devices: Iterable[int]) -> list[str]:
+    return ["-i", ",".join(map(str, devices))] if devices else []
+
+
+def _first_words(*texts: str) -> str:
+    """The first line that says anything; these programs put their errors on either stream."""
+    return next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")
