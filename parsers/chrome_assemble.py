@@ -82,7 +82,10 @@ def _in_order(values: list[Any]) -> tuple[list[Any], Column]:
 
 
 def _sorted(table: Chunk) -> Chunk:
-    order = np.argsort(table["start_ns"], kind="stable")
+    """By start; of rows that start together the longest first, so that an enclosing span precedes its
+    parts.
+    """
+    order = np.lexsort((-table["end_ns"], table["start_ns"]))
     return {name: table.pop(name)[order] for name in list(table)}
 
 
