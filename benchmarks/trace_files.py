@@ -31,6 +31,7 @@ MEGABYTE = 1_000_000
 PACK_LEVEL = 2
 GZIP_MAGIC = b"\x1f\x8b"
 LAYOUTS = {"native": Layout.NATIVE, "stacks": Layout.INDENTED}
+SYNTHETIC_STEPS = 20
 STACK_DEPTH = 12
 SHIFTED_ARGUMENTS = ("correlation", "External id")
 
@@ -91,7 +92,7 @@ def _load(source: Path) -> dict[str, Any]:
 
 
 def _synthetic(flavour: str) -> TraceBuilder:
-    trace = decode_loop(steps=200)
+    trace = decode_loop(steps=SYNTHETIC_STEPS)
     if flavour == "stacks":
         for event in [e for e in trace.events if isinstance(e, dict) and e.get("cat") == "cpu_op"]:
             for depth in range(STACK_DEPTH):

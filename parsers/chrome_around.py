@@ -17,7 +17,7 @@ from parsers.loss import Loss
 AROUND_LIMIT_BYTES = 16 << 20
 """Of text before and behind the array; real files have under 1 MB."""
 EVENTS_KEY = "traceEvents"
-_PAIR = re.compile(rb'"([A-Za-z_]+)"\s*:\s*(-?\d{1,18}|"[^"\\\n]*")')
+_PAIR = re.compile(rb'"([A-Za-z_]+)"\s*:\s*(-?\d{1,30}(?![\d.eE])|"[^"\\\n]*")')
 _PLACE = b'"":0'
 """Stands for the event array where the text on one side of it is parsed."""
 _REPAIRED = "keys beside the events are no valid JSON: repaired, or read in part"

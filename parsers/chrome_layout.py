@@ -13,14 +13,17 @@ import re
 from parsers.errors import UnreadableInput
 from parsers.text_stream import GZIP_MAGIC, refuse_foreign
 
-_KEYS = rb'"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"\s*:'
-BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
+SPACE = rb"[ \t\r\n]*"
+"""White space as JSON has it, which is less than what regular expressions call so."""
+
+_BEGINNING = rb'\{%s"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"%s:' % (SPACE, SPACE)
+BOUNDARY = re.compile(rb"\}%s,%s(?=%s)" % (SPACE, SPACE, _BEGINNING))
 """The end of one event where the next begins; the match ends right before that one's brace."""
 
-EVENT_START = re.compile(rb"\{\s*" + _KEYS)
+EVENT_START = re.compile(_BEGINNING)
 """Text that looks like the beginning of an event."""
 
-NESTED_LIST = re.compile(rb"\[\s*\{")
+NESTED_LIST = re.compile(rb"\[%s\{" % SPACE)
 """An array of objects: inside the events it can only be an argument, and may look like events of its own."""
 
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
+from parsers.chrome_categories import DEVICE_LITERAL, ROLE_OF, Role
 from parsers.chrome_event import NO_TEXT, Args, ExactEvent
 from parsers.json_repair import repair_json
 
 _ARGUMENTS = {field.encode_name: field for field in msgspec.structs.fields(Args)}
 
 
-def repaired_events(text: bytes) -> list[ExactEvent]:
-    """The events that a text holds after repair, none where it is beyond that.
+def repaired_events(text: bytes) -> list[tuple[ExactEvent, bool]]:
+    """The events that a text holds after repair, none where it is beyond that, and of each whether it may
+    have been device work in another way than it now says.
 
     Fields of an impossible type are left out, as if the file did not have them.
     """
@@ -25,7 +27,21 @@ def repaired_events(text: bytes) -> list[ExactEvent]:
         return []
     if not all(isinstance(value, dict) for value in values):
         return []
-    return [_event(value) for value in values]
+    events = [_event(value) for value in values]
+    says_device = DEVICE_LITERAL.search(text) is not None
+    return [(e, _in_doubt(v, e, says_device)) for v, e in zip(values, events, strict=True)]
+
+
+def _in_doubt(value: dict[str, Any], event: ExactEvent, says_device: bool) -> bool:
+    """Whether what a busy ratio reads of an event was itself broken: kind, phase or device."""
+    role = ROLE_OF.get(event.cat or "")
+    if role not in (Role.DEVICE, Role.UNNAMED, None):
+        return False
+    if role is Role.DEVICE:
+        args = value.get("args", {})
+        device = args.get("device", 0) if isinstance(args, dict) else None
+        return event.ph is None or _scalar(device) is None
+    return event.ph is None or "cat" in value or says_device
 
 
 def _event(value: dict[str, Any]) -> ExactEvent:
@@ -72,4 +88,4 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _raw(value: Any) -> msgspec.Raw:
-    return msgspec.Raw(json.dumps(value, default=float).encode())
+    return msgspec.Raw(json.dumps(value, default=str).encode())

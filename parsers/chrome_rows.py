@@ -197,7 +197,7 @@ def _keep_gemms(parts: Parts, events: Events, chunk: Chunk) -> None:
         if args is not None and 0 < len(args.dims) + len(args.types) < SHAPE_LIMIT_BYTES:
             times = int(chunk["start_ns"][row]), int(chunk["end_ns"][row])
             ids = int(chunk["name_id"][row]), int(chunk["track_id"][row])
-            parts.gemms.append(GemmShape(ids[0], *times, ids[1], _text(args.dims), _text(args.types)))
+            parts.gemms.append(GemmShape(ids[0], *times, ids[1], _compact(args.dims), _compact(args.types)))
 
 
 def _collective(event: Event | ExactEvent, start_ns: int, device: int) -> Collective:
@@ -287,5 +287,6 @@ def _json(raw: msgspec.Raw) -> Any:
         return None
 
 
-def _text(raw: msgspec.Raw) -> str:
-    return bytes(raw).decode("utf-8", "replace")
+def _compact(raw: msgspec.Raw) -> str:
+    """The JSON text of an argument without the white space of its layout."""
+    return msgspec.json.format(raw, indent=-1).decode("utf-8", "replace") if len(raw) else ""

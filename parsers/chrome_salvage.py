@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from parsers.chrome_categories import may_hold_device_work
 from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent
-from parsers.chrome_layout import BOUNDARY, EVENT_START
+from parsers.chrome_layout import BOUNDARY, EVENT_START, SPACE
 from parsers.chrome_lenient import repaired_events
 from parsers.loss import Loss
 
@@ -24,13 +24,14 @@ SCANS_PER_BYTE = 4
 SHORT_SCAN_BYTES = 1 << 16
 
 LOST = "text that could not be read"
-REPAIRED = "events that are no valid JSON: repaired"
+REPAIRED = "events with broken text or fields of a wrong type: repaired"
 NO_EVENTS = "elements of the event array that are no events: left out"
 SEPARATORS = "commas missing or too many between events: repaired"
 
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}]', re.DOTALL)
-_BETWEEN = re.compile(rb"[\s,]*")
-_NO_OBJECT = re.compile(rb'(?:null|true|false|[-+.\deE]+|"(?:[^"\\]++|\\.)*+"|\[\])(?=\s*[,\]])', re.DOTALL)
+_BETWEEN = re.compile(rb"[ \t\r\n,]*")
+_SCALAR = rb'null|true|false|[-+.\deE]+|"(?:[^"\\]++|\\.)*+"|\[\]'
+_NO_OBJECT = re.compile(rb"(?:%s)(?=%s[,\]])" % (_SCALAR, SPACE), re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -115,8 +116,8 @@ class _Reader:
         stops = set(self._ends[cut : cut + 1]) | ({end} if end is not None else set()) or {len(self._text)}
         for stop in sorted(stops):
             if events := repaired_events(self._text[start:stop]):
-                self._saved.events += events
-                self._note(REPAIRED, start)
+                self._saved.events += [event for event, _ in events]
+                self._note(REPAIRED, start, hides=any(in_doubt for _, in_doubt in events))
                 self._at = stop
                 self._cross()
                 return True
@@ -170,8 +171,8 @@ class _Reader:
         if self._text.count(b",", start, self._at) != (0 if last else expected_commas):
             self._note(SEPARATORS, start)
 
-    def _note(self, what: str, at: int, lost_bytes: int = 0) -> None:
-        self._saved.losses.append(Loss(what, self._offset + at, lost_bytes, 0, False))
+    def _note(self, what: str, at: int, lost_bytes: int = 0, hides: bool = False) -> None:
+        self._saved.losses.append(Loss(what, self._offset + at, lost_bytes, 0, hides))
 
     def _lose(self, start: int, end: int, events: int) -> None:
         lost = self._text[start:end]

@@ -7,6 +7,7 @@ reason is refused. What a damaged gzip file still holds is delivered, up to the 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import stat
@@ -137,8 +138,11 @@ class _Gzip:
 
     def read(self, limit: int) -> bytes:
         while self._rest is None:
-            if (self._packed or self._refill()) and (data := self._inflate(limit)):
+            more = bool(self._packed) or self._refill()
+            if data := self._inflate(limit):  # without further input, too: it may hold some text
                 return self._count(data)
+            if not more and self._rest is None:
+                self._end()
         data = self._spare or next(self._rest, b"")
         self._spare = data[limit:]
         return self._count(data[:limit])
@@ -159,11 +163,12 @@ class _Gzip:
     def _refill(self) -> bool:
         self._packed = self._file.read(READ_BYTES)
         self._packed_bytes += len(self._packed)
-        if not self._packed:
-            self._rest = iter(())
-            if not self._inflater.eof:
-                self._lose("the gzip file ends before its end: it was cut")
         return bool(self._packed)
+
+    def _end(self) -> None:
+        self._rest = iter(())
+        if not self._inflater.eof:
+            self._lose("the gzip file ends before its end: it was cut")
 
     def _inflate(self, limit: int) -> bytes:
         if self._inflater.eof and not self._next_member():
@@ -195,25 +200,26 @@ class _Gzip:
         self.losses.append(Loss(what, self._text_bytes, 0, 0, hides))
 
 
-def open_text(path: str) -> TextStream:
-    """Open a plain or gzip file; the caller closes it.
+def open_text(path: str, *, wanted: str = "JSON", utf16: bool = False) -> TextStream:
+    """Open a plain or gzip file; the caller closes it. `utf16` lets such text pass, as the bytes that it is.
 
-    Raises UnreadableInput where it cannot be opened, is empty, no regular file or in another format.
+    Raises UnreadableInput where it cannot be opened, is empty, no regular file or not what is `wanted`.
     """
     file = _File(path)
     try:
         head = file.read(READ_BYTES)
         if not head:
             raise UnreadableInput(f"{path}: the file is empty: nothing was recorded, or the copy failed")
-        refuse_foreign(path, head)
+        if not (utf16 and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))):
+            refuse_foreign(path, head, wanted)
     except UnreadableInput:
         file.close()
         raise
     return _Gzip(file, head) if head.startswith(GZIP_MAGIC) else _Plain(file, head)
 
 
-def refuse_foreign(path: str, head: bytes) -> None:
+def refuse_foreign(path: str, head: bytes, wanted: str = "JSON") -> None:
     """Raise UnreadableInput, with what to do, where the content begins like another known format."""
     for magic, what in FOREIGN_MAGIC.items():
         if head.startswith(magic):
-            raise UnreadableInput(f"{path}: this is {what}, not JSON or gzip")
+            raise UnreadableInput(f"{path}: this is {what}, not {wanted} or gzip")
