@@ -173,6 +173,7 @@ def test_devices_that_differ_are_undecided_and_never_averaged(other_ns: int, jud
     assert says(result) == ("undecided", False, Exit.NO_CONCLUSION)
     assert f"30.0 % to {other_ns / 100:.1f} % over 2 devices" in result.verdict.because
     assert "1 host-bound, 1 " in result.verdict.because
+    assert result.verdict.next_step.startswith("the devices one by one")
     ratios = {m.scope: m.value for m in result.measurements if m.name == "device_op_ratio"}
     assert sorted(ratios.values()) == [0.3, other_ns / PERIOD_NS]
 

@@ -37,6 +37,8 @@ NEXT = {
 }
 """Where each verdict leads."""
 
+DIFFER_NEXT = "the devices one by one, since they differ: give the file of each by itself"
+
 WINDOW_DECIDES = "window-decides"
 """The guard that leaves a device undecided."""
 
@@ -137,6 +139,8 @@ def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Th
 
 def _next(word: Word, standing: Sequence[Judged]) -> str:
     """Where to look, and for a host-bound device what kernel work could win at most."""
+    if len({j.word for j in standing}) > 1:
+        return DIFFER_NEXT
     if word is not Word.HOST_BOUND:
         return NEXT[word]
     step = QUEUED_NEXT if any(work_was_queued(j.guards) for j in standing) else NEXT[word]

@@ -59,7 +59,9 @@ def comparison_extra(before: str, collected: Collected) -> Extra:
 
 
 def _show_comparison(c: Comparison) -> None:
-    output.line(f"compared per {c.unit}: {c.b.label} (n = {c.b.units}) against {c.a.label} (n = {c.a.units})")
+    sides = f"{c.b.label} (n = {c.b.units}) against {c.a.label} (n = {c.a.units})"
+    output.paragraph("compared", f"per {c.unit}: {sides}")
+    output.line()
     rows = [
         ["busy", _ms(c.a.busy_ns), _ms(c.b.busy_ns), _ratio(c.a.busy_ns, c.b.busy_ns)],
         ["idle", _ms(c.a.idle_ns), _ms(c.b.idle_ns), _ratio(c.a.idle_ns, c.b.idle_ns)],
@@ -70,7 +72,7 @@ def _show_comparison(c: Comparison) -> None:
     head = ["kernel", "", "before ms", "after ms", "n before", "n after"]
     output.show(output.table(head, changes, right=[2, 3, 4, 5]))
     for caveat in c.caveats:
-        output.line(f"note: {caveat}")
+        output.paragraph("note", caveat)
 
 
 def _change(row: ChangeRow) -> list[str]:

@@ -225,8 +225,9 @@ def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     output.line()
     scopes = ((finding, {m.scope for m in finding.measurements}) for finding in result.findings)
     first = next((finding for finding, of in scopes if shown is not None and shown.scope in of), None)
-    if first is not None:
-        output.paragraph("strength", f"{first.strength} ({first.rule})")
+    if first is not None and shown is not None:
+        whose = f"of {shown.scope}: " if len(result.sections["devices"]) > 1 else ""
+        output.paragraph("strength", f"{whose}{first.strength} ({first.rule})")
     artifact, more = collected.traces[0].artifact, len(collected.traces) - 1
     others = f" and {counted(more, 'other file')}" if more else ""
     output.paragraph("artifact", f"{artifact.path} sha256 {artifact.sha256[:16]}…{others}")

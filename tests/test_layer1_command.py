@@ -1,0 +1,289 @@
+"""`perfkit layer1` as it is typed: how files are named, what is refused, recorded, and compared."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layers.evidence.store import Investigation
+from layers.layer1_gpu_busy.collect import find_trace_files
+from parsers.errors import UnreadableInput
+from perfkit.cli import app
+from tests.layer1_traces import DEVICE_BOUND_NS, host_only, steady
+from tests.writers.chrome import TraceBuilder
+from tests.writers.decode_loop import decode_loop
+
+SECOND_NS = 1_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, empty; faults would be logged beside it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def traces(folder: Path) -> Callable[..., None]:
+    """Writes small traces under these names, no two of the same bytes."""
+
+    def write(*names: str) -> None:
+        for number, name in enumerate(names):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            steady(start_ns=(number + 1) * SECOND_NS).write(Path(name))
+
+    return write
+
+
+Write = Callable[..., None]
+Output = pytest.CaptureFixture[str]
+
+
+def layer1(*arguments: str) -> int:
+    return app.main(["layer1", *arguments])
+
+
+def document(capsys: Output, *arguments: str) -> dict[str, Any]:
+    layer1("--json", "--no-record", *arguments)
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return made
+
+
+# Naming files
+
+
+def test_files_are_read_in_the_order_of_their_names(traces: Write) -> None:
+    traces("b.json", "a.json", "c.json.gz")
+    assert find_trace_files(["b.json", "c.json.gz", "a.json"]) == ["b.json", "c.json.gz", "a.json"]
+
+
+def test_a_folder_stands_for_all_traces_below_it_sorted(traces: Write, folder: Path) -> None:
+    traces("run/2.json", "run/deep/1.json.gz", "run/notes.txt", "run/3.json")
+    Path("run/folder.json").mkdir()
+    assert find_trace_files(["run"]) == ["run/2.json", "run/3.json", "run/deep/1.json.gz"]
+
+
+def test_a_quoted_pattern_stands_for_what_matches(traces: Write) -> None:
+    traces("rank1.json", "rank0.json", "other.json", "deep/er/rank2.json")
+    assert find_trace_files(["rank*.json"]) == ["rank0.json", "rank1.json"]
+    assert find_trace_files(["**/rank*.json"]) == ["deep/er/rank2.json", "rank0.json", "rank1.json"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(traces: Write) -> None:
+    traces("t[1].json", "t1.json")
+    assert find_trace_files(["t[1].json"]) == ["t[1].json"]
+
+
+def test_a_file_named_twice_in_any_way_is_read_once_where_it_was_named_first(traces: Write) -> None:
+    traces("a.json", "b.json")
+    Path("link.json").symlink_to("a.json")
+    assert find_trace_files(["a.json", "b.json", "./a.json", "link.json"]) == ["a.json", "b.json"]
+    assert find_trace_files(["link.json", "."]) == ["link.json", "b.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("empty", r"empty: no \*.json or \*.json.gz in this folder"),
+        ("none*.json", r"none\*.json: no file matches this pattern"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_refused(name: str, complaint: str) -> None:
+    Path("empty").mkdir()
+    with pytest.raises(UnreadableInput, match=complaint):
+        find_trace_files([name])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--trace", "a.json", "--trace", "b.json"],
+        ["--trace", "a.json", "b.json"],
+        ["a.json", "b.json"],
+        ["--trace", "*.json"],
+        ["."],
+    ],
+    ids=["repeated", "shell-expanded", "plain", "pattern", "folder"],
+)
+def test_every_way_to_name_two_files_reads_both(arguments: list[str], traces: Write, capsys: Output) -> None:
+    traces("a.json", "b.json")
+    assert [t["path"] for t in document(capsys, *arguments)["traces"]] == ["a.json", "b.json"]
+
+
+# What is refused, in one line
+
+
+def assert_refused(capsys: Output, code: int, *words: str) -> None:
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("perfkit: ") and err.count("\n") == 1
+    assert all(word in err for word in words), err
+    assert code == 2
+
+
+def test_no_file_at_all(capsys: Output) -> None:
+    assert_refused(capsys, layer1(), "name a trace", "perfkit layer1 --trace FILE")
+
+
+@pytest.mark.parametrize("name", ["gone.json", "x" * 5_000, "a/" * 2_500 + "b"], ids=["gone", "long", "deep"])
+def test_a_file_that_is_not_there(name: str, capsys: Output) -> None:
+    assert_refused(capsys, layer1(name), name[:200])
+
+
+def test_files_none_of_which_can_be_read(capsys: Output) -> None:
+    for number in range(5):
+        Path(f"{number}.json").write_text("no trace")
+    assert_refused(capsys, layer1("."), "0.json", "2.json", "; and 2 more")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_that_may_not_be_entered(capsys: Output) -> None:
+    Path("closed").mkdir(mode=0)
+    assert_refused(capsys, layer1("closed/a.json"), "closed/a.json")
+
+
+@pytest.mark.parametrize("share", ["0.95", "1.5", "nan"])
+def test_thresholds_that_cannot_be(share: str, traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    assert_refused(capsys, layer1("a.json", "--host-bound", share), "shares from 0 to 1")
+
+
+def test_a_measured_tpot_without_parameters_is_refused_before_anything_is_read(capsys: Output) -> None:
+    assert_refused(capsys, layer1("gone.json", "--measured-tpot", "12"), "--measured-tpot needs --params")
+
+
+def test_two_traces_to_compare_with_one_are_refused_before_they_are_read(capsys: Output) -> None:
+    Path("a.json").write_text("no trace")
+    Path("b.json").write_text("no trace")
+    assert_refused(capsys, layer1(".", "--compare", "c.json"), "--compare takes one trace to compare, not 2")
+
+
+# A part of the files
+
+
+@pytest.mark.parametrize("bad", ["gone.json", "bad.json"])
+def test_a_bad_file_among_good_ones_costs_only_itself_and_opens_the_verdict(
+    bad: str, traces: Write, capsys: Output
+) -> None:
+    traces("a.json", "b.json")
+    Path("bad.json").write_text("no trace")
+    assert layer1("a.json", bad, "b.json", "--no-record") == 3
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("HOST-BOUND?")
+    assert f"PK130 unreadable-file: directional. 1 of 3 files could not be read: {bad}" in shown
+
+
+# What is recorded
+
+
+def runs() -> list[Any]:
+    with Investigation.open(Path("perfkit-investigation"), create=False) as investigation:
+        return investigation.runs()
+
+
+def test_a_run_is_recorded_with_its_command_and_its_document(
+    traces: Write, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces("a.json")
+    monkeypatch.setattr("sys.argv", ["perfkit", "layer1", "a.json"])
+    assert layer1("a.json") == 0
+    assert "recorded as run 1 in perfkit-investigation" in capsys.readouterr().err
+    [run] = runs()
+    assert run.call.command_line == "perfkit layer1 a.json"
+    assert run.call.started <= run.call.ended
+    assert run.document["verdict"]["word"] == "host-bound"
+    assert run.document == document(capsys, "a.json")
+
+
+def test_a_void_run_is_recorded_too_with_the_file_that_it_read(capsys: Output, folder: Path) -> None:
+    host_only().write(Path("void.json"))
+    assert layer1("void.json") == 4
+    [run] = runs()
+    assert run.document["verdict"]["word"] == "void"
+    with Investigation.open(Path("perfkit-investigation")) as investigation:
+        rows = investigation._database.query(
+            "SELECT path FROM artifacts JOIN run_artifacts ON artifact_id = id"
+        )
+    assert [row["path"] for row in rows] == [str(folder / "void.json")]
+
+
+def test_no_record_leaves_no_trace(traces: Write, capsys: Output, folder: Path) -> None:
+    traces("a.json")
+    assert layer1("a.json", "--no-record") == 0
+    assert os.listdir(folder) == ["a.json"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_what_was_found_is_shown_even_where_it_cannot_be_recorded(
+    form: list[str], traces: Write, capsys: Output
+) -> None:
+    traces("a.json")
+    Path("file").write_text("no folder")
+    assert layer1("a.json", "--investigation", "file", *form) == 4
+    out, err = capsys.readouterr()
+    assert out.startswith("HOST-BOUND") or json.loads(out)["verdict"]["word"] == "host-bound"
+    assert err.startswith("perfkit: file") and err.count("\n") == 1
+
+
+# Extras
+
+
+def slower_decode() -> TraceBuilder:
+    return decode_loop(steps=6)
+
+
+def test_compare_puts_the_earlier_trace_first(capsys: Output) -> None:
+    decode_loop().write(Path("before.json"))
+    slower_decode().write(Path("after.json"))
+    found = document(capsys, "after.json", "--compare", "before.json")["comparison"]
+    assert (found["a"]["label"], found["b"]["label"]) == ("before.json", "after.json")
+    assert layer1("after.json", "--compare", "before.json", "--no-record") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "compared per decode step: after.json (n = 6) against before.json (n = 8)" in shown
+
+
+def test_compare_with_a_trace_that_cannot_be_read_is_refused(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    assert_refused(capsys, layer1("a.json", "--compare", "gone.json", "--no-record"), "gone.json")
+
+
+def test_compare_with_a_trace_without_device_work_is_invalid(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    host_only().write(Path("void.json"))
+    assert layer1("a.json", "--compare", "void.json", "--no-record") == 4
+    assert "void.json: no device operation" in capsys.readouterr().err
+
+
+def test_a_measured_tpot_is_set_against_the_gpu_that_the_trace_names(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    asked = ("a.json", "--measured-tpot", "12", "--params", "1.7e9")
+    found = document(capsys, *asked)
+    assert found["verdict"]["word"] == "host-bound"
+    assert "H100" in json.dumps(found["roofline"])
+    assert layer1(*asked, "--no-record") == 0
+    assert "decode step" in capsys.readouterr().out
+
+
+def test_ratios_alone_are_shown_without_anatomy(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    assert layer1("a.json", "--busy-only", "--no-record") == 0
+    shown = capsys.readouterr().out
+    assert "device-op time  30.00 %" in shown and "where the idle time is" not in shown
+
+
+def test_thresholds_move_the_word(capsys: Output) -> None:
+    steady(DEVICE_BOUND_NS).write(Path("a.json"))
+    assert layer1("a.json", "--no-record") == 0
+    assert layer1("a.json", "--no-record", "--device-bound", "0.96") == 3
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines() if "device busy" in line] == [
+        "DEVICE-BOUND",
+        "UNDECIDED",
+    ]
