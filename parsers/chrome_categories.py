@@ -117,5 +117,6 @@ class Producer(StrEnum):
     MTIA = "PyTorch profiler on Meta MTIA"
     ASCEND = "Ascend NPU profiler"
     JAX = "JAX/XLA profiler"
+    NSYS = "NVIDIA Nsight Systems"
     CPU = "PyTorch profiler, CPU only"
     UNKNOWN = "unknown producer"

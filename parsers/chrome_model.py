@@ -1,8 +1,8 @@
 """The tables that a chrome trace is read into: plain numpy columns, times in integer nanoseconds.
 
 Two tables hold the events (work on the device, spans on the host); names and tracks are interned. All times
-share one clock, the trace's own (`ts` of the file, in ns). The tables are sorted by start time. Nothing here
-knows how the file was laid out, and nothing judges.
+share one clock, the trace's own (`ts` of the file, in ns). The tables are sorted by start time, of equal
+starts the longest first. Nothing here knows how the file was laid out, and nothing judges.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ I16 = npt.NDArray[np.int16]
 I8 = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
 
-KERNEL, MEMCPY, MEMSET = 0, 1, 2
-KIND_NAMES = ("kernel", "memcpy", "memset")
+KERNEL, MEMCPY, MEMSET, GRAPH = 0, 1, 2, 3
+KIND_NAMES = ("kernel", "memcpy", "memset", "graph")
 
 NO_STREAM = -1
 NO_CORRELATION = -1
 UNKNOWN_BYTES = -1
+
+PROCESS_SHIFT = 32
+"""Correlation ids count within a process: a file of several has (number of the process << 32) + id."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceOps:
     """Work on a device, one row an operation: kernels (nodes of replayed graphs too), copies and sets.
 
-    All arrays have shape (n,). `kind` is KERNEL, MEMCPY or MEMSET; `name_id` indexes `ChromeTrace.names`;
-    `stream`, `correlation` and `nbytes` are NO_STREAM, NO_CORRELATION and UNKNOWN_BYTES where the file has
-    none; `graph_id` is 0 outside graphs and in files that do not record it. `end_ns >= start_ns` holds.
+    All arrays have shape (n,). `kind` is KERNEL, MEMCPY, MEMSET or GRAPH (a whole replay as one interval,
+    whose nodes are not recorded); `name_id` indexes `ChromeTrace.names`; `stream`, `correlation` and
+    `nbytes` are NO_STREAM, NO_CORRELATION and UNKNOWN_BYTES where the file has none; `graph_id` is 0
+    outside graphs and in files that do not record it. `end_ns >= start_ns` holds.
     """
 
     start_ns: I64
@@ -49,6 +53,11 @@ class DeviceOps:
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    @property
+    def runs_kernels(self) -> Bools:
+        """Which rows are kernels, or replays that consist of them."""
+        return (self.kind == KERNEL) | (self.kind == GRAPH)
 
     def select(self, keep: Bools | I64) -> DeviceOps:
         """The rows that a boolean mask or an index array picks, in that order."""
@@ -106,8 +115,8 @@ class CategoryCount:
 
 @dataclass(frozen=True, slots=True)
 class GemmShape:
-    """Shapes of one matrix product operator: name, start on the host, its dims and dtypes as recorded (JSON
-    text).
+    """Shapes of one matrix product operator: name, start on the host, its dims and dtypes as recorded
+    (compact JSON text).
     """
 
     name_id: int
