@@ -52,9 +52,9 @@ def _timeline(subject: Subject, strip: Strip) -> Figure:
     of_all = f" on {len(strip.lanes)} of {streams} streams" if streams > len(strip.lanes) else ""
     return Figure(
         name=subject.figure_name("timeline"),
-        title=f"Timeline of {shorten(strip.what, SHORT_NAME_CHARACTERS)}",
+        title=f"Timeline of {shorten(strip.what.removeprefix('step '), SHORT_NAME_CHARACTERS)}",
         about=f"{subject.device.scope}: {length}, n = {counted(spans, 'busy stretch')}{of_all}, {gaps}",
-        caption="A gap has the colour of the cause that took most of it.",
+        caption="Of several steps the one of median length. A gap has the colour of its chief cause.",
         alternative=f"Timeline of {length} with {gaps}; the table below has the causes.",
         drawing=StripDrawing(strip),
         basis=subject.basis(spans, "busy stretches", "busy stretches by stream, gaps by chief cause"),
@@ -121,7 +121,7 @@ def _kernels(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
         name=subject.figure_name("kernels"),
         title="Where the device's time goes",
         about=f"{device.scope}: n = {counted(device.events, 'device operation')} in {subject.window}",
-        caption="Bars have the numbers of the table below. Where streams overlap, all shares pass 100 %.",
+        caption="Bars have the numbers of the table below. Where streams overlap, shares add up to more.",
         alternative=f"Bars of the {len(shown)} names with most device time; the table below has them.",
         drawing=KernelBars(tuple(KernelBar(k.name, k.group, k.n, k.share, k.median_ns) for k in shown)),
         basis=basis,

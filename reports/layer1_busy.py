@@ -50,7 +50,7 @@ def _table(devices: Sequence[DeviceEntry], artifacts: Artifacts) -> Table:
     columns = (
         *(Column("device"), Column("verdict"), Column("window")),
         *(Column("device-op time", numeric=True), Column("kernel time", numeric=True)),
-        *(Column("n", "device operations", numeric=True), Column("window length", numeric=True)),
+        *(Column("n, device operations", numeric=True), Column("window length", numeric=True)),
         Column("from"),
     )
     rows = tuple(row for device in devices for row in _rows(device, artifacts))
@@ -62,7 +62,7 @@ def _rows(device: DeviceEntry, artifacts: Artifacts) -> Iterator[tuple[Cell, ...
     for number, window in enumerate(device.windows):
         whose = ("", "") if number else (device.scope, device.word)
         name = WINDOW_NAMES.get(window.window, window.window)
-        n, length = f"{device.events:,}", f"{window.window_us / 1e3:,.2f} ms"
+        n, length = f"{device.events:,} ({device.kernels:,} kernels)", f"{window.window_us / 1e3:,.2f} ms"
         yield (*whose, name, *_ratios(window), n, length, Source(artifacts(device.source)))
 
 

@@ -25,6 +25,7 @@ QUESTIONS = {
 HOST_SIDE = ("Stage ledger", "Layer 2. Stacks")
 
 NOT_RECORDED = "no run of it is recorded"
+NONE_COUNTS = "no recorded run of it counts; see the dropped runs"
 
 BASELINE_UNKNOWN = (
     "the baseline (packages, driver, clocks, power cap, container limits): pre-flight was not run, and a "
@@ -64,6 +65,8 @@ def _strength(r: Layer1Run, runs: int) -> str:
 
 
 def _why_not_run(title: str, words: set[str]) -> str:
+    if title == LAYER_1:
+        return NONE_COUNTS
     if title not in HOST_SIDE:
         return NOT_RECORDED
     if Word.HOST_BOUND in words:

@@ -11,13 +11,14 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.store_rows import StoredGuard
 from layers.evidence.verdict import Exit
 from reports.markdown import code, code_block, details, escape, shorten, table
-from reports.markdown_blocks import ARTIFACTS, BlockRenderer, FigurePath, n_text, sentence, value_text
+from reports.markdown_blocks import ARTIFACTS, BlockRenderer, FigurePath, n_text, sentence
 from reports.model import FindingRow, Layer, RawValue, Report, RunRow, RunVerdict
 
 TITLE_CHARACTERS = 160
 SHOWN_ALIKE = 8
 """Devices named in one row before the rest is counted; all of them are listed further down."""
 MESSAGES_SHOWN = 3
+RAW_SHOWN = 30
 
 VOID = "None: a void result leaves no finding, neither for a change nor against one."
 MAYBE = "The question mark: directional, it may hint and never conclude."
@@ -230,9 +231,13 @@ def _shared_rows(rows: Sequence[FindingRow]) -> Iterator[str]:
 
 
 def _raw_row(raw: RawValue, blocks: BlockRenderer) -> list[str]:
+    """The value with all its digits, and the values that it was reduced from where they were kept."""
     m = raw.measurement
     source = blocks.reference(m.artifact) if m.artifact else "not kept"
-    return [code(m.name), escape(m.scope), value_text(m), n_text(m.n, m.n_unit), escape(m.method), source]
+    kept = ", ".join(f"{value!r}" for value in m.raw[:RAW_SHOWN])
+    more = f" and {len(m.raw) - RAW_SHOWN:,} more in investigation.db" if len(m.raw) > RAW_SHOWN else ""
+    value = f"{m.value!r} {escape(m.unit)}" + (f"<br>of {kept}{more}" if kept else "")
+    return [code(m.name), escape(m.scope), value, n_text(m.n, m.n_unit), escape(m.method), source]
 
 
 def _commands(runs: Sequence[RunRow], blocks: BlockRenderer) -> Iterator[str]:

@@ -1,0 +1,169 @@
+"""Figures of a report: no text cut or over another, nothing in them that acts, the same bytes each time."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripGap
+from parsers.errors import StoreError
+from reports.drawings import Bar, BusyBars, Drawing, IdleBars, KernelBar, KernelBars, StripDrawing
+from reports.figure_style import drawable, styled
+from reports.figures import draw, write_figure
+from reports.model import Basis, Figure
+from tests.report_builders import HOSTILE_NAMES, host_bound_trace, record, report_of
+
+TOUCHING_PIXELS = 1.0
+
+LONG_SCOPE = "a_rather_long_name_of_a_trace_file_" * 6 + ".json.gz, device 0"
+
+
+def figure_of(
+    drawing: Drawing, about: str = "rank 0, device 0: n = 61 device operations in 3.91 ms"
+) -> Figure:
+    basis = Basis(61, "device operations", "made up", ())
+    return Figure("figure", "Where the time goes", about, "", "", drawing, basis)
+
+
+def texts_of(figure: Figure) -> tuple[dict[str, Bbox], Bbox]:
+    """Where each text that is drawn lies, and the canvas, in pixels."""
+    drawn: dict[int, Text] = {}
+    real_draw = Text.draw
+
+    def recording_draw(text: Text, renderer: Any) -> None:
+        drawn[id(text)] = text
+        real_draw(text, renderer)
+
+    with styled(), patch.object(Text, "draw", recording_draw):
+        canvas = FigureCanvasAgg(draw(figure))
+        canvas.draw()  # type: ignore[no-untyped-call]
+        shown = [text for text in drawn.values() if text.get_visible() and text.get_text().strip()]
+        boxes = {f"{i} {t.get_text()}": Text.get_window_extent(t) for i, t in enumerate(shown)}
+    width, height = canvas.get_width_height()
+    return boxes, Bbox.from_bounds(0, 0, width, height)
+
+
+def assert_legible(figure: Figure) -> None:
+    boxes, canvas = texts_of(figure)
+    for text, box in boxes.items():
+        assert canvas.x0 <= box.x0 and box.x1 <= canvas.x1 + 1, f"cut: {text}"
+        assert canvas.y0 <= box.y0 and box.y1 <= canvas.y1 + 1, f"cut: {text}"
+    for (a, first), (b, second) in combinations(boxes.items(), 2):
+        common = Bbox.intersection(first, second)
+        overlap = min(common.width, common.height) if common else 0.0
+        assert overlap <= TOUCHING_PIXELS, f"{a!r} lies over {b!r}"
+
+
+def busy(*devices: str, ratio: float = 0.5) -> BusyBars:
+    bars = (
+        Bar("device", "device-op time, first to last device activity", ratio),
+        Bar("kernel", "kernel time, first to last device activity", ratio * 0.99),
+        Bar("steps", "device-op time, profiled steps, as the host saw them", ratio * 0.8),
+        Bar("recorded", "device-op time, all that was recorded", ratio * 0.7),
+    )
+    return BusyBars(tuple((name, bars) for name in devices), 0.6, 0.9)
+
+
+def strip(lanes: int, length_ns: int) -> StripDrawing:
+    spans = tuple((7 + lane, ((0, length_ns // 3), (length_ns // 2, length_ns))) for lane in range(lanes))
+    part = length_ns // (4 * len(Cause))
+    gaps = tuple(
+        StripGap(length_ns // 3 + k * part // 2, length_ns // 3 + (k + 1) * part // 2, cause)
+        for k, cause in enumerate(Cause)
+    )
+    return StripDrawing(Strip("step", 0, length_ns, spans, gaps))
+
+
+def kernels(*names: str) -> KernelBars:
+    rows = [
+        KernelBar(name, "normalisation", 1_234_567, 0.9 / (k + 1), 123_456.0) for k, name in enumerate(names)
+    ]
+    return KernelBars(tuple(rows))
+
+
+IDLE = IdleBars(
+    1_000, tuple((cause, 100 + k) for k, cause in enumerate(Cause)), tuple((p, 200) for p in Place)
+)
+
+DRAWINGS: dict[str, Drawing] = {
+    "one device": busy("rank 0, device 0"),
+    "long scope": busy(LONG_SCOPE),
+    "hostile scope": busy(HOSTILE_NAMES[2] + ", device 0"),
+    "eight devices": busy(*(f"rank {rank}, device {rank}" for rank in range(8))),
+    "busy at 100 %": busy("device 0", ratio=1.0),
+    "busy at 0 %": busy("device 0", ratio=0.0),
+    "forty devices": BusyBars(tuple((f"rank {r}", busy("").devices[0][1][:1]) for r in range(40)), 0.6, 0.9),
+    "one stream": strip(1, 3_907_825),
+    "eight streams": strip(8, 76_000_000),
+    "a strip of seconds": strip(2, 3_000_000_000),
+    "a strip of nanoseconds": strip(2, 900),
+    "idle by every cause and place": IDLE,
+    "idle by one cause": IdleBars(500, ((Cause.SYNC, 500),), ((Place.UNPLACED, 500),)),
+    "hostile kernels": kernels(*HOSTILE_NAMES[:8]),
+    "one kernel": kernels("gemm"),
+    "long kernels": kernels(*("at_native_vectorized_" * 30 + str(k) for k in range(8))),
+}
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
+def test_no_text_is_cut_or_lies_over_another(drawing: Drawing) -> None:
+    assert_legible(figure_of(drawing))
+
+
+def test_a_long_title_wraps_and_keeps_clear_of_the_plot() -> None:
+    assert_legible(figure_of(busy("device 0"), about=f"{LONG_SCOPE}: n = 61 device operations in 3.91 ms"))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=8), st.text())
+def test_any_names_are_drawn_without_cut_or_overlap(names: list[str], scope: str) -> None:
+    assert_legible(figure_of(kernels(*names), about=f"{scope}: n = 3"))
+    assert_legible(figure_of(busy(scope)))
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
+def test_an_svg_is_well_formed_holds_shapes_alone_and_is_the_same_each_time(
+    drawing: Drawing, tmp_path: Path
+) -> None:
+    data = write_figure(figure_of(drawing), tmp_path).read_bytes()
+    tags = {re.sub(r"\{.*\}", "", element.tag) for element in ElementTree.fromstring(data).iter()}
+    assert not tags & {"script", "text", "a", "image", "foreignObject"}
+    assert write_figure(figure_of(drawing), tmp_path).read_bytes() == data
+
+
+def test_figures_do_not_follow_the_users_settings_and_leave_them_alone(tmp_path: Path) -> None:
+    import matplotlib
+
+    plain = write_figure(figure_of(IDLE), tmp_path).read_bytes()
+    with matplotlib.rc_context({"font.size": 40, "text.usetex": True, "svg.fonttype": "none"}):
+        assert write_figure(figure_of(IDLE), tmp_path).read_bytes() == plain
+        assert matplotlib.rcParams["font.size"] == 40
+
+
+def test_what_the_font_cannot_draw_stands_as_its_escape() -> None:
+    assert drawable("名 ok µs") == "\\u540d ok µs"
+    assert len(drawable("名" * 10_000, 50)) == 50
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="--no-figures"):
+        write_figure(figure_of(IDLE), tmp_path / "missing")
+
+
+def test_the_figures_of_a_recorded_trace_are_legible(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace(HOSTILE_NAMES).write(tmp_path / "t.json"))
+    figures = report_of(tmp_path / "i").figures
+    assert len(figures) == 4
+    for figure in figures:
+        assert_legible(figure)
