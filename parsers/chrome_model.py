@@ -57,7 +57,8 @@ class DeviceOps:
     @property
     def runs_kernels(self) -> Bools:
         """Which rows are kernels, or replays that consist of them."""
-        return (self.kind == KERNEL) | (self.kind == GRAPH)
+        found: Bools = (self.kind == KERNEL) | (self.kind == GRAPH)
+        return found
 
     def select(self, keep: Bools | I64) -> DeviceOps:
         """The rows that a boolean mask or an index array picks, in that order."""

@@ -1,0 +1,227 @@
+"""Opens an nsys sqlite export, read-only, and reads columns of it into numpy arrays in bounded memory.
+
+The file is never altered and nothing is created beside it: no journal, no write-ahead log, no index. Columns
+are named one by one, since exports hold the target's whole environment and output. Versions differ: a table
+may bear a `_V2`, columns come and go, and a table without rows is absent. What a damaged file lost is listed.
+Do not expect more than about a million rows a second: rows pass through Python's sqlite3.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parsers.chrome_model import I64
+from parsers.errors import UnreadableInput
+from parsers.loss import Loss
+
+MAGIC = b"SQLite format 3\0"
+WAL_FORMAT = 2
+"""Byte 18 of a file in write-ahead mode (sqlite.org/fileformat2.html)."""
+
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
+EXPORT_COMMAND = "nsys export --type sqlite"
+
+BLOCK_ROWS = 16_384
+"""Rows that are Python objects at one time."""
+
+LOCK_WAIT_S = 2.0
+NULL = -(1 << 62)
+REQUIRED = None
+
+Row = tuple[Any, ...]
+Columns = dict[str, I64]
+
+_IN_USE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_IOERR", "SQLITE_NOTADB")
+
+
+def looks_like_nsys(path: str) -> bool:
+    """Whether a file is for this reader: a SQLite database by its content, or a report of nsys by its name."""
+    if path.endswith(REPORT_SUFFIXES):
+        return True
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError:
+        return False
+    return start == MAGIC or (not start and path.endswith(".sqlite"))
+
+
+@contextmanager
+def open_export(path: str) -> Iterator[NsysFile]:
+    """The export, open for reading. Raises UnreadableInput for what is no database or cannot be opened."""
+    header = _header(path)
+    connection = sqlite3.connect(_uri(path, header), uri=True, timeout=LOCK_WAIT_S, isolation_level=None)
+    try:
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        yield NsysFile(path, connection)
+    finally:
+        connection.close()
+
+
+def _header(path: str) -> bytes:
+    if path.endswith(REPORT_SUFFIXES):
+        stem = path.rsplit(".", 1)[0]
+        advice = f"run {EXPORT_COMMAND} --output {stem}.sqlite {path}, and give the .sqlite file"
+        raise UnreadableInput(f"{path}: a report of nsys, which only nsys reads: {advice}")
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}: check the path and its permissions") from error
+    if not header:
+        raise UnreadableInput(
+            f"{path}: the file is empty: the export failed or is still running; export again"
+        )
+    if not header.startswith(MAGIC) or len(header) < 100:
+        raise UnreadableInput(f"{path}: no SQLite database: make one with {EXPORT_COMMAND}")
+    return header
+
+
+def _uri(path: str, header: bytes) -> str:
+    """SQLite makes files beside a database in write-ahead mode unless told that it cannot change."""
+    uri = Path(path).absolute().as_uri()
+    if header[18] != WAL_FORMAT:
+        return f"{uri}?mode=ro"
+    if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
+        advice = "close the program that has it open, or export again"
+        raise UnreadableInput(f"{path}: a part of it is still in {path}-wal: {advice}")
+    return f"{uri}?mode=ro&immutable=1"
+
+
+class NsysFile:
+    """One open export: its tables with their columns, and what was lost in reading them."""
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.losses: list[Loss] = []
+        self._connection = connection
+        try:
+            # A file that was cut is refused as a whole otherwise. The connection cannot write either way.
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("BEGIN")
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            self._columns = {str(name): self._columns_of(str(name)) for (name,) in names}
+        except sqlite3.DatabaseError as error:
+            raise self._unreadable(error) from error
+
+    def _columns_of(self, table: str) -> frozenset[str]:
+        rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+        return frozenset(str(name) for (name,) in rows)
+
+    @property
+    def tables(self) -> Mapping[str, frozenset[str]]:
+        """The columns of every table, by its name."""
+        return self._columns
+
+    def find(self, table: str) -> str | None:
+        """The table of this name, or its latest version (`NAME_V3`); None where there is none."""
+        versions = re.compile(rf"{re.escape(table)}(?:_V(\d+))?")
+        found = [(int(m[1] or 0), name) for name in self._columns if (m := versions.fullmatch(name))]
+        return max(found)[1] if found else None
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether the table is there with all of these columns."""
+        name = self.find(table)
+        return name is not None and self._columns[name].issuperset(columns)
+
+    def rows(self, table: str, columns: str, where: str = "") -> Iterator[Row]:
+        """Rows of a small table, one by one; none where it is absent. `columns` and `where` are SQL text."""
+        for block in self.blocks(table, columns, where, may_hide_device_work=False):
+            yield from block
+
+    def blocks(
+        self, table: str, columns: str, where: str = "", *, may_hide_device_work: bool
+    ) -> Iterator[list[Row]]:
+        """Rows of a table, BLOCK_ROWS at a time; where the file is damaged, those up to the damage."""
+        name, read = self.find(table), 0
+        if name is None:
+            return
+        try:
+            cursor = self._connection.execute(f'SELECT {columns} FROM "{name}" {where}')
+            while rows := cursor.fetchmany(BLOCK_ROWS):
+                read += len(rows)
+                yield rows
+        except sqlite3.DatabaseError as error:
+            if not getattr(error, "sqlite_errorname", "").startswith(_DAMAGED):
+                raise self._unreadable(error) from error
+            what = f"{name}: the file is damaged: {read:,} rows read, how many more there were is unknown"
+            self.losses.append(Loss(what, -1, 0, 0, may_hide_device_work))
+
+    def columns(
+        self,
+        table: str,
+        wanted: Mapping[str, int | None],
+        where: str = "",
+        *,
+        only: tuple[str, I64] | None = None,
+        may_hide_device_work: bool = False,
+    ) -> Columns:
+        """Integer columns as arrays of one length, 0 where the table is absent.
+
+        `wanted` says what stands for NULL and for a column that this version lacks; REQUIRED ones must be
+        there (else UnreadableInput), and rows in which one is NULL are dropped and counted. `only` keeps the
+        rows whose column holds one of the values.
+        """
+        name = self.find(table)
+        present = self._columns[name] if name else frozenset()
+        if name:
+            self._check(name, present, wanted)
+        read = [column for column in wanted if column in present]
+        sql = ", ".join(f'ifnull("{c}", {NULL if wanted[c] is REQUIRED else wanted[c]})' for c in read)
+        pieces: list[list[I64]] = [[] for _ in read]
+        dropped = 0
+        for rows in self.blocks(table, sql, where, may_hide_device_work=may_hide_device_work) if read else ():
+            block = self._as_array(rows, len(read), table)
+            keep = np.ones(len(block), bool)
+            for i, column in enumerate(read):
+                if wanted[column] is REQUIRED:
+                    keep &= block[:, i] != NULL
+            dropped += int(np.count_nonzero(~keep))
+            if only is not None:
+                keep &= np.isin(block[:, read.index(only[0])], only[1])
+            for piece, column_values in zip(pieces, block[keep].T, strict=True):
+                piece.append(np.ascontiguousarray(column_values))
+        if dropped:
+            what = f"{dropped:,} rows of {table} without a time or an id: dropped"
+            self.losses.append(Loss(what, -1, 0, dropped, may_hide_device_work))
+        return self._joined(wanted, dict(zip(read, pieces, strict=True)))
+
+    def _check(self, name: str, present: frozenset[str], wanted: Mapping[str, int | None]) -> None:
+        missing = [c for c, default in wanted.items() if default is REQUIRED and c not in present]
+        if missing:
+            raise UnreadableInput(
+                f"{self.path}: table {name} has no column {', '.join(missing)}: a schema that perfkit does "
+                "not know; export with an nsys of 2020 to 2026, or report this"
+            )
+
+    def _as_array(self, rows: list[Row], width: int, table: str) -> I64:
+        try:
+            values = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
+        except (TypeError, ValueError) as error:
+            raise UnreadableInput(f"{self.path}: table {table} holds text where a number belongs") from error
+        return values.reshape(-1, width)
+
+    @staticmethod
+    def _joined(wanted: Mapping[str, int | None], pieces: Mapping[str, list[I64]]) -> Columns:
+        joined = {c: np.concatenate(parts) if parts else np.empty(0, np.int64) for c, parts in pieces.items()}
+        length = max(map(len, joined.values()), default=0)
+        return {c: joined[c] if c in joined else np.full(length, wanted[c] or 0, np.int64) for c in wanted}
+
+    def _unreadable(self, error: sqlite3.DatabaseError) -> UnreadableInput:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(_IN_USE):
+            advice = "wait until the export has finished, or give a copy"
+            return UnreadableInput(f"{self.path}: another program is writing it: {advice}")
+        if name.startswith(_DAMAGED):
+            return UnreadableInput(f"{self.path}: the database is damaged ({error}): copy or export it again")
+        return UnreadableInput(f"{self.path}: SQLite cannot read it ({error}): copy or export it again")
