@@ -13,31 +13,48 @@ from typing import Any
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.store_rows import Run, StoredMeasurement
+from parsers.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFinder:
     """Finds the artifact of a path in one run's document; the run's artifacts in their order are `all`."""
 
+    run: Run
     by_path: dict[str, Artifact]
     all: tuple[Artifact, ...]
 
     def __call__(self, path: str) -> Artifact:
-        return self.by_path[path]
+        """StoreError where the run recorded no such file."""
+        found = self.by_path.get(path) or _stored(path, self.run, self.all)
+        if found is None:
+            raise StoreError(f"run {self.run.id}: it recorded no hash of {path}: measure again")
+        return found
 
 
 def artifacts_of(run: Run, measurements: Sequence[StoredMeasurement]) -> ArtifactFinder:
     """The artifacts of a run: those of its measurements, and the traces that gave none."""
-    stored = dict.fromkeys(
-        m.measurement.artifact for m in measurements if m.run_id == run.id and m.measurement.artifact
+    stored = tuple(
+        dict.fromkeys(
+            m.measurement.artifact for m in measurements if m.run_id == run.id and m.measurement.artifact
+        )
     )
     entries: list[dict[str, Any]] = run.document.get("traces", [])
-    by_path = {entry["path"]: _match(entry, run, list(stored)) for entry in entries}
-    return ArtifactFinder(by_path, tuple(dict.fromkeys([*stored, *by_path.values()])))
+    by_path = {entry["path"]: _match(entry, run, stored) for entry in entries}
+    return ArtifactFinder(run, by_path, tuple(dict.fromkeys([*stored, *by_path.values()])))
 
 
 def _match(entry: dict[str, Any], run: Run, stored: Sequence[Artifact]) -> Artifact:
-    """The stored artifact of a trace: that of the same bytes and name, else the path as the run saw it."""
-    path = os.path.normpath(os.path.join(run.call.working_folder, entry["path"]))
-    same = [a for a in stored if a.sha256 == entry["sha256"] and path.endswith(os.path.normpath(a.path))]
-    return same[0] if same else Artifact(path, entry["sha256"], entry["size_bytes"])
+    """The stored artifact of a trace: that of the same name and bytes, else the path as the run saw it."""
+    found = _stored(entry["path"], run, [a for a in stored if a.sha256 == entry["sha256"]])
+    return found or Artifact(_absolute(entry["path"], run), entry["sha256"], entry["size_bytes"])
+
+
+def _stored(path: str, run: Run, stored: Sequence[Artifact]) -> Artifact | None:
+    """Stored paths are absolute, or relative to an investigation that may have moved since."""
+    absolute = _absolute(path, run)
+    return next((a for a in stored if absolute.endswith(os.path.normpath(a.path))), None)
+
+
+def _absolute(path: str, run: Run) -> str:
+    return os.path.normpath(os.path.join(run.call.working_folder, path))

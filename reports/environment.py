@@ -24,7 +24,7 @@ def environment(runs: Sequence[Layer1Run]) -> tuple[EnvironmentFact, ...]:
 
 def _facts(run: Layer1Run) -> Iterator[tuple[str, str]]:
     yield "analysed on host", run.run.call.host
-    for device in run.document.devices:
+    for device in run.document.traced:
         yield "device", device.device_name or "not named by the trace"
     for trace in run.document.traces:
         yield from _trace_facts(trace)

@@ -26,19 +26,29 @@ WINDOW_NAMES = {
     "recorded": "all that was recorded",
 }
 
+SAMPLED_COLUMNS = (
+    *(Column("method"), Column("device")),
+    *(Column(title, numeric=True) for title in ("NVML util", "SM active", "tensor active")),
+    *(Column("n", "samples", numeric=True), Column("from")),
+)
+
 Artifacts = Callable[[str], Artifact]
 """The artifact of a path as the document writes it."""
 
 
-def ratio_blocks(document: Layer1Document, artifacts: Artifacts, run_id: int) -> list[Block]:
+def ratio_blocks(document: Layer1Document, artifacts: Artifacts, run_id: int) -> Iterator[Block]:
     """The table of ratios, the figure, and what the ranks say of each other; void devices are not drawn."""
-    devices, measured = document.devices, document.measured
-    blocks: list[Block] = [_table(devices, artifacts)] if devices else []
+    traced, measured = document.traced, document.measured
+    if traced:
+        yield _table(traced, artifacts)
     if measured:
-        blocks.append(_figure(document, measured, artifacts, run_id))
-    else:
-        blocks.append(Paragraph("No figure", NOTHING_TO_DRAW))
-    return blocks + (_rank_blocks(document.ranks, devices, artifacts) if document.ranks else [])
+        yield _figure(document, measured, artifacts, run_id)
+    elif not document.sampled:
+        yield Paragraph("No figure", NOTHING_TO_DRAW)
+    if document.ranks:
+        yield from _rank_blocks(document.ranks, traced, artifacts)
+    if document.sampled:
+        yield _sampled(document.sampled, artifacts)
 
 
 def least_busy(document: Layer1Document) -> DeviceEntry | None:
@@ -120,6 +130,24 @@ def _basis(devices: Sequence[DeviceEntry], artifacts: Artifacts) -> Basis:
     if len(devices) == 1:
         return Basis(devices[0].events, "device operations", METHOD, files)
     return Basis(len(devices), "devices", METHOD, files)
+
+
+def _sampled(devices: Sequence[DeviceEntry], artifacts: Artifacts) -> Table:
+    """What other methods say: each answers a question of its own."""
+    rows = tuple(_sampled_row(device, artifacts) for device in devices)
+    files = tuple(dict.fromkeys(artifacts(d.source) for d in devices))
+    basis = Basis(sum(d.events for d in devices), "samples", "sampled series: means", files)
+    return Table("Other methods, beside it", SAMPLED_COLUMNS, rows, basis)
+
+
+def _sampled_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:
+    def text(ratio: float | None) -> str:
+        return "not measured" if ratio is None else exact_pct(ratio)
+
+    util = None if device.nvml_util_pct is None else device.nvml_util_pct / 100
+    ratios = (text(util), text(device.sm_active_ratio), text(device.tensor_active_ratio))
+    name = device.scope or f"device {device.device}"
+    return device.method, name, *ratios, f"{device.events:,}", Source(artifacts(device.source))
 
 
 def _rank_blocks(ranks: RankTable, devices: Sequence[DeviceEntry], artifacts: Artifacts) -> list[Block]:

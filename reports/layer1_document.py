@@ -48,27 +48,37 @@ class WindowEntry:
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
-    """One device of one trace: an entry of `devices`."""
+    """One device by one method: an entry of `devices`. A trace gives windows and a verdict word; a sampled
+    series gives the last three ratios and no windows.
+    """
 
     method: str
     source: str
-    scope: str
-    word: str
     device: int
     events: int
-    kernels: int
-    window_us: float
-    windows: tuple[WindowEntry, ...]
+    scope: str = ""
+    word: str = ""
+    kernels: int = 0
+    window_us: float = 0.0
+    windows: tuple[WindowEntry, ...] = ()
     streams: tuple[StreamBusy, ...] = ()
     rank: int | None = None
     device_name: str = ""
     device_op_ratio: float | None = None
     kernel_time_ratio: float | None = None
+    sm_active_ratio: float | None = None
+    tensor_active_ratio: float | None = None
+    nvml_util_pct: float | None = None
 
     @property
     def measured(self) -> bool:
-        """Whether its ratio means anything."""
+        """Whether its ratio of device-op time means anything."""
         return self.word != Word.VOID and self.device_op_ratio is not None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it comes from a sampled series."""
+        return not self.windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +129,19 @@ class Layer1Document:
     roofline: dict[str, Any] | None = None
 
     @property
+    def traced(self) -> tuple[DeviceEntry, ...]:
+        """The devices of traces."""
+        return tuple(device for device in self.devices if not device.sampled)
+
+    @property
+    def sampled(self) -> tuple[DeviceEntry, ...]:
+        """The devices of sampled series."""
+        return tuple(device for device in self.devices if device.sampled)
+
+    @property
     def measured(self) -> tuple[DeviceEntry, ...]:
-        """The devices whose ratio means something."""
-        return tuple(device for device in self.devices if device.measured)
+        """The devices of traces whose ratio means something."""
+        return tuple(device for device in self.traced if device.measured)
 
 
 def read_layer1(run: Run) -> Layer1Document:

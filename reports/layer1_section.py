@@ -63,7 +63,7 @@ def _anatomy(document: Layer1Document, about: Subject) -> Iterator[Block]:
     if anatomy is None:
         yield Paragraph("No anatomy", "the run asked for ratios alone (--busy-only)")
         return
-    others = "" if len(document.devices) == 1 else ", the least busy one"
+    others = "" if len(document.traced) == 1 else ", the least busy one"
     yield Heading(f"Inside {about.device.scope}{others}")
     yield from anatomy_blocks(about, anatomy)
     yield from table_blocks(about, anatomy)
@@ -76,10 +76,11 @@ def title_of(r: Layer1Run) -> str:
 
 
 def verdict_basis(r: Layer1Run) -> Basis | None:
-    """The n behind the verdict of one run; None where nothing was measured."""
+    """The n behind a verdict, that of the first finding where no trace was read; None where it is void."""
     measured = r.document.measured
     if not measured:
-        return None
+        rests_on = [m for finding in r.findings for m in finding.measurements if m.artifact]
+        return next((Basis(m.n, m.n_unit, m.method, (m.artifact,)) for m in rests_on if m.artifact), None)
     files = tuple(dict.fromkeys(r.find(d.source) for d in measured))
     if len(measured) == 1:
         return Basis(measured[0].events, "device operations", METHOD, files)

@@ -35,7 +35,7 @@ NOTHING_SAID = "A void result says nothing of the service: it is neither an idle
 
 def not_measured(runs: Sequence[Layer1Run]) -> Iterator[str]:
     """One sentence a gap in what was measured, for every run that counts."""
-    if any(run.document.measured for run in runs):
+    if any(run.document.measured and not run.document.sampled for run in runs):
         yield OTHER_METHODS
     for run in runs:
         for text in dict.fromkeys([*_of_files(run), *_of_devices(run)]):
@@ -50,7 +50,7 @@ def _of_files(run: Layer1Run) -> Iterator[str]:
             yield f"{name}: {loss.what}{where}; {counted(loss.lost_bytes, 'byte')} given up"
         if trace.busy_only:
             yield f"{name}: idle time, kernels and steps were not asked for (--busy-only)"
-    for device in run.document.devices:
+    for device in run.document.traced:
         if device.device_op_ratio is None:
             yield f"{device.scope}: no ratio, since its window has no length"
     if not run.document.measured:
@@ -64,7 +64,7 @@ def _of_devices(run: Layer1Run) -> Iterator[str]:
         for text in _of_anatomy(anatomy):
             seen.setdefault(text, []).append(anatomy.scope)
     for text, scopes in seen.items():
-        yield text if len(run.document.devices) == 1 else f"{text} ({_on(scopes)})"
+        yield text if len(run.document.traced) == 1 else f"{text} ({_on(scopes)})"
 
 
 def _on(scopes: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from layers.evidence.measurement import Artifact
+from layers.evidence.result import Result
 from layers.evidence.store import Investigation
 from layers.layer1_gpu_busy.collect import collect_traces
 from layers.layer1_gpu_busy.judge import judge_traces
@@ -61,11 +62,20 @@ def cpu_only_trace() -> TraceBuilder:
 
 def record(folder: Path, *traces: Path, busy_only: bool = False) -> int:
     """Analyse the traces and record the result; every run begins a minute after the one before."""
+    arguments = ["perfkit", "layer1", *(["--busy-only"] if busy_only else []), *map(str, traces)]
+    return record_result(folder, judged(*traces, busy_only=busy_only), arguments)
+
+
+def judged(*traces: Path, busy_only: bool = False) -> Result:
+    """The result of `perfkit layer1` on these traces."""
     collected = collect_traces([str(path) for path in traces], busy_only)
-    result = judge_traces(collected.traces, Thresholds(), collected.unread)
+    return judge_traces(collected.traces, Thresholds(), collected.unread)
+
+
+def record_result(folder: Path, result: Result, arguments: Sequence[str]) -> int:
+    """Record any result, as the command with these arguments."""
     with Investigation.open(folder) as investigation:
         started = FIRST_RUN + timedelta(minutes=len(investigation.runs()))
-        arguments = ["perfkit", "layer1", *(["--busy-only"] if busy_only else []), *map(str, traces)]
         return investigation.record(result, arguments, started, started + timedelta(seconds=1))
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.store import Investigation
 from layers.evidence.verdict import Exit
 from parsers.errors import StoreError
 from reports.build import read_investigation
 from reports.layers_walked import LAYER_1, QUESTIONS
 from reports.lint import faults
-from reports.model import Figure, Paragraph, Report, Table
+from reports.model import Figure, Paragraph, Report, Source, Table
 from tests.evidence_builders import ARGUMENTS, ENDED, RESULT, STARTED, tables_file
-from tests.report_builders import cpu_only_trace, host_bound_trace, record, report_of
+from tests.report_builders import cpu_only_trace, host_bound_trace, judged, record, record_result, report_of
 
 
 def tables(report: Report) -> dict[str, Table]:
@@ -145,6 +147,24 @@ def test_figures_are_named_by_run_and_hold_n_in_what_they_are_about(tmp_path: Pa
     figures = report_of(tmp_path / "i").figures
     assert [f.name for f in figures] == ["run1-busy", "run1-timeline", "run1-idle", "run1-kernels"]
     assert all(isinstance(f, Figure) and "n = " in f.about and f.alternative for f in figures)
+
+
+def test_a_sampled_series_stands_beside_the_trace_in_a_table_of_its_own(tmp_path: Path) -> None:
+    log = Artifact("/logs/smi.csv", "cd" * 32, 512)
+    result = judged(host_bound_trace().write(tmp_path / "t.json"))
+    row = {"method": "nvidia-smi", "source": log.path, "device": 0, "events": 40, "nvml_util_pct": 37.0}
+    util = Measurement("nvml_util_pct", 37.0, "%", 40, "samples", "nvidia-smi", log, "device 0")
+    both = replace(
+        result,
+        measurements=[*result.measurements, util],
+        sections={**result.sections, "devices": [*result.sections["devices"], row]},
+    )
+    record_result(tmp_path / "i", both, ["perfkit", "layer1"])
+    report = report_of(tmp_path / "i")
+    (cells,) = tables(report)["Other methods, beside it"].rows
+    assert cells == ("nvidia-smi", "device 0", "37.00 %", "not measured", "not measured", "40", Source(log))
+    assert not any("no sampled series" in text for text in report.not_measured)
+    assert faults(report) == []
 
 
 def test_a_run_whose_document_this_perfkit_cannot_read_is_dropped_with_the_reason(tmp_path: Path) -> None:
