@@ -24,7 +24,7 @@ def exact_pct(share: float) -> str:
 
 def counted(n: int, noun: str) -> str:
     """`1 step`, `5 steps`, `3 launches`."""
-    plural = "es" if noun.endswith("ch") else "s"
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{n:,} {noun}{'' if n == 1 else plural}"
 
 

@@ -1,0 +1,74 @@
+"""Cells of samplers' logs as values: numbers with or without a unit, the many spellings of "no value", times.
+
+Missing is not zero: three of four popular wrappers once turned "[N/A]" into 0. A cell is a number, a known
+way to say that there is none, or malformed.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+NO_VALUE = frozenset(
+    {
+        *("", "-", "n/a", "n/w", "err!", "nan", "unknown", "unknown error", "not supported", "not active"),
+        *("gpu is lost", "gpu requires reset", "function not found", "insufficient permissions"),
+        *("requested functionality has been deprecated", "no data"),
+    }
+)
+"""Without brackets, lower case. Sources: nvidia-smi captures of drivers 590 to 610 and logs since 2018; dcgmi
+dmon (N/W is of DCGM 1.7, NVIDIA/DCGM issue 8)."""
+
+UNITS = {
+    **{"kib": 2**10, "mib": 2**20, "gib": 2**30},
+    **{"%": 1, "w": 1, "mw": 1e-3, "mhz": 1, "c": 1},
+}
+"""What a number is multiplied with to be in bytes, percent, watts, megahertz or degrees."""
+
+MIB = 2**20
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+class Malformed(ValueError):
+    """A cell that is neither a number nor a known way to say that there is none."""
+
+
+def read_number(text: str, scale: float = 1) -> float | None:
+    """The cell's number, times the unit that it carries, else times `scale`; None where it says that it has
+    none.
+
+    Raises Malformed for anything else, infinite numbers included.
+    """
+    try:
+        value = float(text) * scale
+    except ValueError:
+        value = _with_unit(text)
+    if math.isfinite(value):
+        return value
+    if text.strip().strip("[]").strip().lower() in NO_VALUE:
+        return None
+    raise Malformed(text)
+
+
+def _with_unit(text: str) -> float:
+    """The number before a known unit, else NaN."""
+    number, _, unit = text.strip().partition(" ")
+    try:
+        return float(number) * UNITS.get(unit.strip().lower(), math.nan)
+    except ValueError:
+        return math.nan
+
+
+def read_time(text: str) -> tuple[int, bool] | None:
+    """(unix ns, whether the text names its zone) of a date with a time; read as UTC without a zone.
+
+    Takes nvidia-smi's 2026/04/30 13:03:59.123 and ISO 8601. None where it is no such time.
+    """
+    try:
+        at = datetime.fromisoformat(text.strip().replace("/", "-"))
+    except ValueError:
+        return None
+    zoned = at.tzinfo is not None
+    since = (at if zoned else at.replace(tzinfo=UTC)) - EPOCH
+    return since // MICROSECOND * 1000, zoned

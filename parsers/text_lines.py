@@ -1,0 +1,72 @@
+"""The lines of a log that any program may have written: UTF-8 or UTF-16, LF or CRLF, plain or gzip.
+
+Windows PowerShell writes UTF-16 with a byte order mark; shells and editors end the last line or leave it
+open. Memory is bounded: a line beyond MAX_LINE_CHARACTERS is skipped and counted, never held.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from parsers.errors import UnreadableInput
+from parsers.loss_tally import LossTally
+from parsers.text_stream import READ_BYTES, open_text
+
+MAX_LINE_CHARACTERS = 1 << 16
+"""Longest real line: a query of all 241 nvidia-smi fields with its header, 6,000 characters."""
+
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class TextLines:
+    """The lines of one file, once, without their ends; `close` when done.
+
+    `number` is that of the line just given (from 1); `ended` says whether that line had its line end. Raises
+    UnreadableInput where the file cannot be opened, is empty or is no text.
+    """
+
+    def __init__(self, path: str, tally: LossTally) -> None:
+        self.path, self.number, self.ended = path, 0, True
+        self._tally = tally
+        self._stream = open_text(path, wanted="text", utf16=True)
+        self.close = self._stream.close
+
+    def __iter__(self) -> Iterator[str]:
+        for text, ended in self._pieces():
+            self.number, self.ended = self.number + 1, ended
+            if len(text) > MAX_LINE_CHARACTERS:
+                self._tally.lose("longer than any line that a sampler writes", self.number, len(text))
+            else:
+                yield text.removesuffix("\r")
+
+    def finish(self) -> tuple[str, int]:
+        """(sha256, size in bytes) of the file, read to its end; what was lost in unpacking joins the
+        tally."""
+        for loss in self._stream.losses:
+            self._tally.add(loss)
+        return self._stream.finish()
+
+    def _pieces(self) -> Iterator[tuple[str, bool]]:
+        """Each line and whether it was ended. Of one that is too long only a beginning is kept."""
+        rest = ""
+        for text in self._decoded():
+            *whole, last = text.split("\n")
+            if whole:
+                yield rest + whole[0], True
+                yield from ((line, True) for line in whole[1:])
+                rest = ""
+            rest = (rest + last)[: MAX_LINE_CHARACTERS + 1]
+        if rest:
+            yield rest, False
+
+    def _decoded(self) -> Iterator[str]:
+        data = self._stream.read(READ_BYTES)
+        utf16 = data.startswith(UTF16_MARKS)
+        decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8-sig")("replace")
+        if not utf16 and b"\x00" in data:
+            raise UnreadableInput(f"{self.path}: binary data, not a text log")
+        while data:
+            yield decoder.decode(data)
+            data = self._stream.read(READ_BYTES)
+        yield decoder.decode(b"", final=True)
