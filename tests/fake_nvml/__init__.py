@@ -23,3 +23,10 @@ def build(folder: Path) -> Path:
     library = folder / "libnvidia-ml.so.1"
     subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, SOURCE], check=True)
     return folder
+
+
+def play(patch: pytest.MonkeyPatch, folder: Path, **settings: str) -> None:
+    """Let child processes find the library in `folder`, playing what the settings say (util="90,0")."""
+    patch.setenv("LD_LIBRARY_PATH", str(folder))
+    for name, value in settings.items():
+        patch.setenv(f"FAKE_NVML_{name.upper()}", value)

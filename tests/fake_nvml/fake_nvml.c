@@ -10,7 +10,7 @@
    FAKE_NVML_MIG         a GPU in MIG mode with two instances
    FAKE_NVML_NO_POWER    any value: power draw is not supported
    FAKE_NVML_GPM         any value: GPM works. FAKE_NVML_GPM_LIES: supported it says, and fails
-   FAKE_NVML_INIT        what nvmlInitWithFlags returns
+   FAKE_NVML_INIT        what nvmlInitWithFlags returns; -1: nothing, ever
 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -54,6 +54,7 @@ int nvmlInitWithFlags(unsigned flags) {
         gpus[g] = (Device){g, -1};
         for (int i = 0; i < INSTANCES; i++) instances[g][i] = (Device){g, i};
     }
+    if (number("FAKE_NVML_INIT", SUCCESS) < 0) for (;;) pause();
     return number("FAKE_NVML_INIT", SUCCESS);
 }
 int nvmlShutdown(void) { return SUCCESS; }

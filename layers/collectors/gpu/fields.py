@@ -6,6 +6,7 @@ become two series. Values are recorded in the unit that the metric's name ends w
 
 from __future__ import annotations
 
+from parsers.dcgm_fields import FIELDS as DCGM_FIELDS
 from parsers.series_model import Metric
 
 METRIC_OF: dict[str, Metric] = {
@@ -22,10 +23,6 @@ METRIC_OF: dict[str, Metric] = {
     "GPM sm_occupancy": Metric.SM_OCCUPANCY_RATIO,
     "GPM any_tensor_util": Metric.TENSOR_ACTIVE_RATIO,
     "GPM dram_bw_util": Metric.DRAM_ACTIVE_RATIO,
-    "DCGM 1001 GRACT": Metric.GR_ACTIVE_RATIO,
-    "DCGM 1002 SMACT": Metric.SM_ACTIVE_RATIO,
-    "DCGM 1003 SMOCC": Metric.SM_OCCUPANCY_RATIO,
-    "DCGM 1004 TENSO": Metric.TENSOR_ACTIVE_RATIO,
-    "DCGM 1005 DRAMA": Metric.DRAM_ACTIVE_RATIO,
+    **{field.short_name: field.metric for field in DCGM_FIELDS},
 }
 """A field that is not named here is `Metric.OTHER`."""

@@ -48,15 +48,13 @@ class Sampler:
         self.source, self.path = source, path
         chosen = ",".join(map(str, devices))
         arguments = (source, str(path), str(period_ns), chosen)
-        self._errors = path.with_suffix(".stderr")
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                child_command("layers.collectors.gpu.sampler:main", *arguments),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+        self._process = subprocess.Popen(
+            child_command("layers.collectors.gpu.sampler:main", *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def wait_ready(self, timeout_s: float) -> str:
         """Nothing once it samples; else why it never will, after which it is gone."""
@@ -65,22 +63,26 @@ class Sampler:
         said = self._process.stdout.readline().decode(errors="replace").strip() if readable else ""
         if said == READY:
             return ""
-        why = self.stop() or said or "ended without a word"
-        return f"{self.source}: {said or why}" if readable else f"{self.source}: no answer in {timeout_s:g} s"
+        ended = self.stop()
+        if not readable:
+            return f"{self.source}: no answer in {timeout_s:g} s"
+        return f"{self.source}: {said}" if said else ended
 
     def stop(self) -> str:
         """End the process; nothing if it went well, else what went wrong."""
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         try:
             code = self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return self._kill()
-        words = self._errors.read_text(errors="replace").strip().splitlines()
-        self._errors.unlink(missing_ok=True)
-        return f"{self.source}: the sampler ended with code {code}: {words[-1]}" if code and words else ""
+        words = self._process.stdout.read().decode(errors="replace").strip()
+        self._process.stdout.close()
+        return f"{self.source}: the sampler ended with code {code}: {words or 'no words'}" if code else ""
 
     def _kill(self) -> str:
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         self._process.kill()
         try:
             self._process.wait(STOP_TIMEOUT_S)
@@ -112,8 +114,9 @@ class LiveSampling:
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._start(MAIN, self._devices):
             blind = read_start(self._samplers[0].path).without_sm
-            if blind:
-                self._start(BESIDE, blind)
+            if blind and not self._start(BESIDE, blind):
+                who = ", ".join(f"gpu {device}" for device in blind)
+                self.problems[-1] = f"SM activity of {who} is not measured: no GPM, and {self.problems[-1]}"
         else:
             self._start(INSTEAD, self._devices)
         return self

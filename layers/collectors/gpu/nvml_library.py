@@ -42,7 +42,7 @@ class Nvml:
         """The answer, or None where this GPU, driver or binding has none."""
         try:
             return self(function, *arguments)
-        except (self.api.NVMLError, AttributeError):
+        except (self.api.NVMLError, self.api.NVMLLibraryMismatchError, AttributeError):
             return None
 
     def why_missing(self, error: Any) -> str:

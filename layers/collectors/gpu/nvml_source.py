@@ -29,12 +29,14 @@ class NvmlSource:
         self._probes: list[Probe] = []
         self._notes = [f"driver {self._nvml.optional('nvmlSystemGetDriverVersion')}"]
         self._without_sm: list[int] = []
+        self._mig: list[int] = []
         for device in self._chosen(devices):
             self._open_device(device)
         if not self._probes:
             raise SourceUnavailable(f"NVML: {'; '.join(self._notes)}")
         entities = tuple(dict.fromkeys(probe.entity for probe in self._probes))
-        self.description = Description(entities, tuple(self._notes), tuple(self._without_sm))
+        without_sm, mig = tuple(self._without_sm), tuple(self._mig)
+        self.description = Description(entities, tuple(self._notes), without_sm, mig)
 
     def deliver(self, sink: Sink, period_ns: int, stop: threading.Event) -> None:
         poll(self._probes, sink, period_ns, stop)
@@ -57,7 +59,7 @@ class NvmlSource:
         self._probes += [self._utilisation(handle, entity), self._memory(handle, entity)]
         self._probes += [self._board(handle, entity), BufferProbe(entity, self._nvml, handle)]
         has_gpm = self._open_gpm(entity, handle)
-        for instance in self._instances(handle):
+        for instance in self._instances(handle, device):
             has_gpm = self._open_instance(handle, instance, device) or has_gpm
         if not has_gpm:
             self._without_sm.append(device)
@@ -78,11 +80,12 @@ class NvmlSource:
             return False
         return True
 
-    def _instances(self, handle: Any) -> Iterator[Any]:
+    def _instances(self, handle: Any, device: int) -> Iterator[Any]:
         """The MIG devices of a GPU; none where MIG is off or unknown."""
         mode = self._nvml.optional("nvmlDeviceGetMigMode", handle)
         if not mode or not mode[0]:
             return
+        self._mig.append(device)
         for number in range(self._nvml.optional("nvmlDeviceGetMaxMigDeviceCount", handle) or 0):
             instance = self._nvml.optional("nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
             if instance is not None:

@@ -20,6 +20,7 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.record_log import read_records
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
+from parsers.sampler_failures import failure_in
 from parsers.series_model import Metric, SampledFile, Series
 
 Record = dict[str, Any]
@@ -78,6 +79,7 @@ class Start:
     wall_ns: int
     notes: tuple[str, ...]
     without_sm: tuple[int, ...]
+    mig: tuple[int, ...]
     models: dict[int, str]
     uuids: dict[int, str]
 
@@ -130,6 +132,8 @@ def read_recording(path: Path) -> Recording:
         series=tuple(_series(readings)),
         losses=tuple(losses),
         notes=notes,
+        failures=tuple(failure for note in notes if (failure := failure_in(note))),
+        mig_devices=start.mig,
     )
     return Recording(start, file, artifact, _cost(start, records, readings), lost, gaps)
 
@@ -142,6 +146,7 @@ def _start(record: Record) -> Start:
         wall_ns=record["wall_ns"],
         notes=tuple(record["notes"]),
         without_sm=tuple(record["without_sm"]),
+        mig=tuple(record["mig"]),
         models={e["device"]: e["model"] for e in reversed(entities)},
         uuids={e["device"]: e["uuid"] for e in reversed(entities)},
     )

@@ -1,6 +1,6 @@
 """The file of a sampling: what the sampler appends, one record a line, each with both clocks.
 
-    {"kind": "start", source, period_ns, entities, notes, without_sm}   once, first
+    {"kind": "start", source, period_ns, entities, notes, without_sm, mig}   once, first
     {"kind": "r", probe, entity, device, mono_ns, wall_ns, call_ns, values, missing}
     {"kind": "lost", entity, device, why} · {"kind": "note", text}
     {"kind": "cost", cpu_ns, elapsed_ns, counts: [[probe, entity, ticks, missed]]}   about once a second

@@ -2,9 +2,9 @@
 
     python …/bootstrap.py layers.collectors.gpu.sampler:main SOURCE RECORDING PERIOD_NS [DEVICE,…]
 
-It says `ready` on stdout once its source is open, or why it cannot be read, and stops when its stdin closes,
-so that it never outlives who started it. It leaves by os._exit, since a call that hangs in the driver would
-keep a normal exit waiting for ever.
+It says `ready` on stdout once its source is open, or why it cannot be read, and its last words there if it
+fails. It stops when its stdin closes, so that it never outlives who started it, and leaves by os._exit, since
+a call that hangs in the driver would keep a normal exit waiting for ever.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from layers.collectors.gpu.recorder import Recorder
 from layers.collectors.gpu.source import Source, SourceUnavailable
 from layers.evidence.record_log import RecordLog
+from parsers.errors import PerfkitError
 
 SOURCES = {
     "nvml": "layers.collectors.gpu.nvml_source:NvmlSource",
@@ -34,17 +35,26 @@ EXIT_FAULT = 70
 
 
 def main() -> int:
-    """The child process."""
-    name, path, period, *devices = sys.argv[1:]
+    """The child process; never returns."""
+    name, path, period, devices = sys.argv[1:]
+    code = EXIT_FAULT
+    try:
+        code = _sample(name, Path(path), int(period), [int(d) for d in devices.split(",") if d])
+    except Exception as error:
+        print(_last_words(error), flush=True)
+    finally:
+        os._exit(code)
+
+
+def _sample(name: str, path: Path, period_ns: int, devices: Sequence[int]) -> int:
     stop = threading.Event()
     threading.Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
     try:
-        source = _opener(name)([int(device) for device in ",".join(devices).split(",") if device])
+        source = _opener(name)(devices)
     except SourceUnavailable as error:
         print(error, flush=True)
         return EXIT_UNAVAILABLE
-    recorder = Recorder(RecordLog(Path(path)))
-    os._exit(_record(source, name, int(period), recorder, stop))
+    return _record(source, name, period_ns, Recorder(RecordLog(path)), stop)
 
 
 def _opener(name: str) -> Callable[[Sequence[int]], Source]:
@@ -54,25 +64,32 @@ def _opener(name: str) -> Callable[[Sequence[int]], Source]:
 
 
 def _record(source: Source, name: str, period_ns: int, recorder: Recorder, stop: threading.Event) -> int:
-    """Deliver until told to stop; a fault in any thread ends the sampling and is said on stderr."""
-    faults: list[threading.ExceptHookArgs] = []
+    """Deliver until told to stop; a fault in any thread ends the sampling and is raised here."""
+    faults: list[BaseException] = []
 
     def fault(args: threading.ExceptHookArgs) -> None:
-        faults.append(args)
+        faults.append(args.exc_value or args.exc_type())
         stop.set()
 
     threading.excepthook = fault
     recorder.start(name, period_ns, source.description)
     print(READY, flush=True)
     source.deliver(recorder, period_ns, stop)
-    if not faults:
-        recorder.cost([])
-        return 0
-    traceback.print_exception(faults[0].exc_type, faults[0].exc_value, faults[0].exc_traceback)
-    sys.stderr.flush()
-    return EXIT_FAULT
+    if faults:
+        raise faults[0]
+    recorder.cost([])
+    return 0
+
+
+def _last_words(error: Exception) -> str:
+    """What the user can act on; of a fault of perfkit itself also its place."""
+    if isinstance(error, PerfkitError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def _stop_with_stdin(stop: threading.Event) -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1):
+        pass
     stop.set()

@@ -7,23 +7,23 @@ header is left out, since it may call them by other names.
 from __future__ import annotations
 
 import csv
-import subprocess
 import threading
 from collections.abc import Iterable, Sequence
 
+from layers.collectors.bounded import ProbeFailed, output_of
 from layers.collectors.gpu.line_child import Line, follow, require
 from layers.collectors.gpu.source import Description, Entity, Reading, Sink, SourceUnavailable, Values
+from parsers.sampled_cells import MIB, Malformed, read_number
 
 PROGRAM = "nvidia-smi"
 LIST_TIMEOUT_S = 30.0
 """A first call without persistence mode loads the driver, which takes seconds (6 s reported)."""
 NS_PER_MS = 1_000_000
-MEBIBYTE = float(1 << 20)
 
 SCALES = {
     "utilization.gpu": 1.0,
     "utilization.memory": 1.0,
-    "memory.used": MEBIBYTE,
+    "memory.used": MIB,
     "power.draw": 1.0,
     "clocks.sm": 1.0,
     "clocks.mem": 1.0,
@@ -66,30 +66,33 @@ def decode_row(text: str) -> tuple[int, Values] | None:
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
     for (field, scale), cell in zip(SCALES.items(), cells[1:], strict=True):
-        try:
-            values[field] = scale * float(cell)
-        except ValueError:  # [N/A], [Not Supported], [GPU is lost], ...
+        number = _number(cell, scale)
+        if number is None:
             missing[field] = cell
+        else:
+            values[field] = number
     return int(cells[0]), Values(values, missing)
+
+
+def _number(cell: str, scale: float) -> float | None:
+    try:
+        return read_number(cell, scale)
+    except Malformed:
+        return None
 
 
 def _list_gpus(program: str, devices: tuple[int, ...]) -> tuple[Entity, ...]:
     command = [program, "--query-gpu=index,uuid,name", "--format=csv,noheader", *_chosen(devices)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIST_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SourceUnavailable(f"{PROGRAM}: {error}") from error
-    rows = [[cell.strip() for cell in row] for row in csv.reader(done.stdout.splitlines())]
+        listed = output_of(command, LIST_TIMEOUT_S).decode(errors="replace").splitlines()
+    except ProbeFailed as error:
+        raise SourceUnavailable(str(error)) from error
+    rows = [[cell.strip() for cell in row] for row in csv.reader(listed)]
     found = tuple(Entity(f"gpu {r[0]}", int(r[0]), *r[1:]) for r in rows if len(r) == 3 and r[0].isdigit())
-    if done.returncode or not found:
-        raise SourceUnavailable(f"{PROGRAM}: {_first_words(done.stdout, done.stderr) or 'lists no GPU'}")
+    if not found:
+        raise SourceUnavailable(f"{PROGRAM}: {listed[0] if listed else 'lists no GPU'}")
     return found
 
 
 def _chosen(devices: Iterable[int]) -> list[str]:
     return ["-i", ",".join(map(str, devices))] if devices else []
-
-
-def _first_words(*texts: str) -> str:
-    """The first line that says anything; these programs put their errors on either stream."""
-    return next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")

@@ -35,11 +35,12 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a source reads. `without_sm` are the devices whose SM activity it cannot tell."""
+    """What a source reads. `without_sm`: devices whose SM activity it cannot tell, `mig`: partitioned."""
 
     entities: tuple[Entity, ...]
     notes: tuple[str, ...] = ()
     without_sm: tuple[int, ...] = ()
+    mig: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

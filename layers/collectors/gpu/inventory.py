@@ -1,0 +1,158 @@
+"""The GPUs of this machine and who is on them, asked once through NVML in a process of its own.
+
+Every fact is asked for by itself: one that a GPU, driver or binding does not have is None and costs no other.
+Process ids are those of the host, whatever PID namespace this runs in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from layers.collectors.bounded import ProbeFailed, output_of
+from layers.collectors.gpu.nvml_library import Nvml
+from layers.collectors.gpu.source import SourceUnavailable
+from parsers.children import child_command
+
+TIMEOUT_S = 30.0
+"""A first call without persistence mode loads the driver (6 s reported), on many GPUs one after the other."""
+MILLI = 1e-3
+
+SLOWDOWNS = {
+    "power cap": "nvmlClocksEventReasonSwPowerCap",
+    "hardware slowdown": "nvmlClocksEventReasonHwSlowdown",
+    "thermal slowdown": "nvmlClocksEventReasonSwThermalSlowdown",
+    "hardware thermal slowdown": "nvmlClocksEventReasonHwThermalSlowdown",
+    "power brake": "nvmlClocksEventReasonHwPowerBrakeSlowdown",
+}
+"""Reasons why a GPU runs slower than it was asked to, by pynvml's name of their bit."""
+
+PROCESS_LISTS = {
+    "compute": "nvmlDeviceGetComputeRunningProcesses",
+    "graphics": "nvmlDeviceGetGraphicsRunningProcesses",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """Somebody on a GPU; `memory_bytes` is None where the driver does not say."""
+
+    pid: int
+    kind: str
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU; None where a fact is not to be had. `processes` None: the driver gave no list."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: str | None
+    memory_total_bytes: int | None
+    memory_used_bytes: int | None
+    power_limit_w: float | None
+    max_sm_clock_mhz: int | None
+    max_memory_clock_mhz: int | None
+    persistence: bool | None
+    mig: bool | None
+    ecc_uncorrected: int | None
+    slowdowns: tuple[str, ...] | None
+    processes: tuple[GpuProcess, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All GPUs in NVML's order (PCI). Without any, `problem` says why; else it may name those left out."""
+
+    driver: str | None
+    cuda: str | None
+    gpus: tuple[Gpu, ...]
+    problem: str = ""
+
+
+def read_inventory(timeout_s: float = TIMEOUT_S) -> Inventory:
+    """Ask the driver; never hangs and never fails: without an answer there are no GPUs, and a problem."""
+    try:
+        text = output_of(child_command("layers.collectors.gpu.inventory:main"), timeout_s)
+    except ProbeFailed as error:
+        return Inventory(None, None, (), f"NVML: {error}")
+    return msgspec.json.decode(text, type=Inventory)
+
+
+def main() -> int:
+    """The child process."""
+    try:
+        inventory = _ask(Nvml())
+    except SourceUnavailable as error:
+        inventory = Inventory(None, None, (), str(error))
+    json.dump(asdict(inventory), sys.stdout)
+    return 0
+
+
+def _ask(nvml: Nvml) -> Inventory:
+    problems: list[str] = []
+    gpus = tuple(_gpus(nvml, problems))
+    if not gpus and not problems:
+        problems.append("NVML: the driver is there and sees no GPU")
+    version = nvml.optional("nvmlSystemGetCudaDriverVersion_v2")
+    cuda = f"{version // 1000}.{version % 1000 // 10}" if version else None
+    return Inventory(nvml.optional("nvmlSystemGetDriverVersion"), cuda, gpus, "; ".join(problems))
+
+
+def _gpus(nvml: Nvml, problems: list[str]) -> Iterator[Gpu]:
+    for index in range(nvml("nvmlDeviceGetCount")):
+        try:
+            yield _gpu(nvml, index, nvml("nvmlDeviceGetHandleByIndex", index))
+        except nvml.api.NVMLError as error:
+            problems.append(f"gpu {index}: {error}")
+
+
+def _gpu(nvml: Nvml, index: int, handle: Any) -> Gpu:
+    def get(function: str, *arguments: Any) -> Any:
+        return nvml.optional(function, handle, *arguments)
+
+    memory, capability = get("nvmlDeviceGetMemoryInfo"), get("nvmlDeviceGetCudaComputeCapability")
+    power_mw, persistence = get("nvmlDeviceGetEnforcedPowerLimit"), get("nvmlDeviceGetPersistenceMode")
+    mig, api = get("nvmlDeviceGetMigMode"), nvml.api
+    return Gpu(
+        index=index,
+        uuid=nvml("nvmlDeviceGetUUID", handle),
+        name=get("nvmlDeviceGetName") or "",
+        capability=".".join(map(str, capability)) if capability else None,
+        memory_total_bytes=memory.total if memory else None,
+        memory_used_bytes=memory.used if memory else None,
+        power_limit_w=None if power_mw is None else MILLI * power_mw,
+        max_sm_clock_mhz=get("nvmlDeviceGetMaxClockInfo", api.NVML_CLOCK_SM),
+        max_memory_clock_mhz=get("nvmlDeviceGetMaxClockInfo", api.NVML_CLOCK_MEM),
+        persistence=None if persistence is None else bool(persistence),
+        mig=None if mig is None else bool(mig[0]),
+        ecc_uncorrected=get(
+            "nvmlDeviceGetTotalEccErrors", api.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, api.NVML_VOLATILE_ECC
+        ),
+        slowdowns=_slowdowns(nvml, get("nvmlDeviceGetCurrentClocksEventReasons")),
+        processes=_processes(nvml, handle),
+    )
+
+
+def _slowdowns(nvml: Nvml, bits: int | None) -> tuple[str, ...] | None:
+    if bits is None:
+        return None
+    return tuple(name for name, constant in SLOWDOWNS.items() if bits & getattr(nvml.api, constant))
+
+
+def _processes(nvml: Nvml, handle: Any) -> tuple[GpuProcess, ...] | None:
+    lists = {kind: nvml.optional(function, handle) for kind, function in PROCESS_LISTS.items()}
+    if all(found is None for found in lists.values()):
+        return None
+    return tuple(
+        GpuProcess(process.pid, kind, process.usedGpuMemory)
+        for kind, found in lists.items()
+        for process in found or ()
+    )
