@@ -110,10 +110,11 @@ def test_one_operation_without_duration_leaves_the_ratio_unmeasured() -> None:
     assert (found.events, found.longest_op_ns) == (1, 0)
 
 
-def test_the_steps_window_runs_from_the_first_step_to_the_end_of_the_last_on_any_thread() -> None:
-    host = [annotation(100, 200, "ProfilerStep#4", thread="b"), annotation(0, 90, "ProfilerStep#3")]
-    found = busy(trace_of([kernel(50, 100)], host))
-    assert found.steps_window == WindowRatio(Window("steps", 0, 200), 50, 50)
+def test_the_steps_window_runs_from_the_first_start_to_the_last_end_on_any_thread() -> None:
+    for last in (annotation(100, 200, "ProfilerStep#4", thread="b"), annotation(5, 9, "ProfilerStep#4")):
+        host = [last, annotation(0, 90, "ProfilerStep#3")]
+        found = busy(trace_of([kernel(50, 80)], host))
+        assert found.steps_window == WindowRatio(Window("steps", 0, max(90, last.end)), 30, 30)
 
 
 @pytest.mark.parametrize("name", ["forward", "step[DECODE bs=4]", "my ProfilerStep#3", "## ProfilerStep ##"])

@@ -64,7 +64,7 @@ def test_copies_are_no_kernels_and_overloads_are_one_name() -> None:
 
 
 def test_a_name_that_a_shell_or_a_pattern_would_obey_is_left_out() -> None:
-    names = ["k'; rm -rf ~; '", "a|b", "$(x)", ".*", "naïve kernel", "good_kernel_2"]
+    names = ["", "k'; rm -rf ~; '", "a|b", "$(x)", ".*", "naïve kernel", "good_kernel_2"]
     command = ncu_command(device(*(kernel(100 * n, 100 * n + 50, name) for n, name in enumerate(names))))
     assert command is not None
     assert shlex.split(command)[4] == "regex:good_kernel_2"

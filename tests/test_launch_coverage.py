@@ -40,8 +40,10 @@ def test_a_driver_call_inside_a_runtime_call_is_one_launch_whichever_carries_the
 
 def test_a_nested_call_does_not_cover_its_neighbour() -> None:
     host = (call(0, 5, correlation=1), driver_call(6, 9, correlation=3), call(6, 10, correlation=2))
-    found = coverage(*host, ops=(kernel(20, 30, correlation=3),))
-    assert found == LaunchCoverage(launches=2, without_operations=1, captured=0)
+    for own, missing in ((1, 0), (9, 1)):
+        ops = (kernel(12, 15, correlation=own), kernel(20, 30, correlation=3))
+        found = coverage(*host, ops=ops)
+        assert found == LaunchCoverage(launches=2, without_operations=missing, captured=0)
 
 
 def test_launches_of_other_threads_at_the_same_time_are_launches_of_their_own() -> None:

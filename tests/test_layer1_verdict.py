@@ -302,6 +302,7 @@ def test_where_the_host_was_ahead_it_is_not_sent_to_layer_2(judge: Judge) -> Non
     assert says(result) == ("host-bound", True, Exit.NO_CONCLUSION)
     assert result.verdict.next_step.startswith("first find what the device waited for")
     assert "it was idle with work already queued" in result.findings[0].statement
+    assert result.findings[0].recommendation.startswith("first find what the device waited for")
 
 
 def test_idle_time_is_a_weak_finding_since_a_trace_shows_no_cause_in_the_code(judge: Judge) -> None:

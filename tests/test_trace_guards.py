@@ -135,7 +135,10 @@ def one_kernel() -> TraceBuilder:
 
 
 FIRES: dict[str, tuple[Make, str]] = {
-    "PK101": (lambda: with_replays(5, 0, 5), r"1 of 3 graph launches without any device operation under them"),
+    "PK101": (
+        lambda: with_replays(5, 0, 5),
+        r"1 of 3 graph launches without any device operation under them",
+    ),
     "PK102": (lambda: with_replays(5, 5, 5, 3), r"1 of 4 replays recorded a part of what another one did"),
     "PK103": (lambda: launches_without_kernels(5), r"5 of 206 kernel launches without an operation"),
     "PK104": (host_only, r"1 event, all of the host"),
@@ -163,7 +166,7 @@ CLEAR: dict[str, Make] = {
     "PK106": steady,
     "PK107": steady,
     "PK108": lambda: one_long_kernel(599_000),
-    "PK109": lambda: late_second_part(WINDOW_NS),
+    "PK109": lambda: late_second_part(2 * WINDOW_NS - 3 * PERIOD_NS),
     "PK110": lambda: in_steps(WINDOW_NS, HOST_BOUND_NS),
     "PK111": lambda: unknown_category({}),
     "PK112": lambda: captured(0),
@@ -244,6 +247,7 @@ def test_a_healthy_trace_fires_no_guard_at_all(tmp_path: Path) -> None:
     [
         ("PK101", lambda: with_replays(5, 0, 5), Effect.NOTE),
         ("PK101", lambda: blind_from_the_start(), Effect.VOID),
+        ("PK101", lambda: blind_long_after_a_busy_window(), Effect.VOID),
         ("PK102", lambda: with_replays(5, 5, 3), Effect.DIRECTIONAL),
         ("PK102", lambda: short_replay_of_a_busy_device(), Effect.NOTE),
         ("PK106", lambda: damaged('{"ph": "X", "cat": "kernel", "name": "cut'), Effect.DIRECTIONAL),
@@ -264,6 +268,15 @@ def blind_from_the_start() -> TraceBuilder:
     """A replay that may have filled every pause of the window."""
     trace = steady()
     trace.graph_launch(FIRST_NS - 500, [], call_dur_ns=100)
+    return trace
+
+
+def blind_long_after_a_busy_window() -> TraceBuilder:
+    """Device-bound by its own window; with the replay the window is long and mostly idle, however it ran."""
+    trace = steady(DEVICE_BOUND_NS)
+    at_ns = END_NS + 10 * WINDOW_NS
+    trace.graph_launch(at_ns, [], call_dur_ns=100)
+    trace.runtime_call("cudaDeviceSynchronize", at_ns + 200, 1_000)
     return trace
 
 
