@@ -40,8 +40,10 @@ def anatomy_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
     """Everything that was found for one device, the drawing of its timeline first."""
     if anatomy.strip is not None:
         yield _timeline(subject, anatomy.strip)
-    yield from _idle(subject, anatomy.idle)
-    yield from _launches(subject, anatomy.launches)
+    if anatomy.idle is not None:
+        yield from _idle(subject, anatomy.idle)
+    if anatomy.launches is not None:
+        yield from _launches(subject, anatomy.launches)
     if anatomy.kernels:
         yield from _kernels(subject, anatomy)
 

@@ -18,12 +18,10 @@ from layers.layer1_gpu_busy.model import (
     CopyRow,
     IdleAnatomy,
     KernelRow,
-    LaunchCoverage,
     LaunchStats,
     OperatorRow,
     Overlap,
     PhaseRow,
-    ReplayCheck,
     Steps,
     StreamBusy,
     Strip,
@@ -86,19 +84,18 @@ class Anatomy:
     """What was found inside one device's window: an entry of `anatomy`."""
 
     scope: str
-    replays: ReplayCheck
-    steps: Steps
-    idle: IdleAnatomy
-    launches: LaunchStats
-    kernels: tuple[KernelRow, ...]
-    copies: tuple[CopyRow, ...]
-    overlap: Overlap | None
-    phases: tuple[PhaseRow, ...]
-    operators: tuple[OperatorRow, ...]
-    batches: tuple[BatchRow, ...]
-    symptoms: tuple[Symptom, ...]
-    strip: Strip | None
-    ncu_command: str | None
+    steps: Steps | None = None
+    idle: IdleAnatomy | None = None
+    launches: LaunchStats | None = None
+    kernels: tuple[KernelRow, ...] = ()
+    copies: tuple[CopyRow, ...] = ()
+    overlap: Overlap | None = None
+    phases: tuple[PhaseRow, ...] = ()
+    operators: tuple[OperatorRow, ...] = ()
+    batches: tuple[BatchRow, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()
+    strip: Strip | None = None
+    ncu_command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +103,10 @@ class TraceEntry:
     """One file: an entry of `traces`."""
 
     path: str
-    sha256: str
-    size_bytes: int
-    text_bytes: int
-    busy_only: bool
     meta: TraceMeta
-    launch_coverage: LaunchCoverage
-    inventory: tuple[CategoryCount, ...]
-    losses: tuple[Loss, ...]
+    busy_only: bool = False
+    inventory: tuple[CategoryCount, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +114,9 @@ class Layer1Document:
     """The sections of one run. `roofline` is the answer to a question and stays as it was recorded."""
 
     devices: tuple[DeviceEntry, ...]
-    anatomy: tuple[Anatomy, ...]
-    traces: tuple[TraceEntry, ...]
     thresholds: Thresholds
+    anatomy: tuple[Anatomy, ...] = ()
+    traces: tuple[TraceEntry, ...] = ()
     ranks: RankTable | None = None
     comparison: Comparison | None = None
     roofline: dict[str, Any] | None = None

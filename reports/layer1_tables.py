@@ -44,8 +44,8 @@ def table_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
         yield _communication(subject, anatomy.overlap)
     if anatomy.phases:
         yield _ranges(subject, anatomy.phases[:TOP_RANGES])
-    if anatomy.operators and anatomy.steps.steps:
-        yield _operators(subject, anatomy)
+    if anatomy.operators and anatomy.steps is not None and anatomy.steps.steps:
+        yield _operators(subject, anatomy.operators, len(anatomy.steps.steps))
     if anatomy.batches:
         yield _batches(subject, anatomy.batches)
     if told := [symptom for symptom in anatomy.symptoms if symptom.present is not None]:
@@ -82,11 +82,10 @@ def _range_row(phase: PhaseRow) -> tuple[Cell, ...]:
     return _name(phase.name), f"{phase.n:,}", *map(time_text, times), f"{phase.device_ops:,}"
 
 
-def _operators(subject: Subject, anatomy: Anatomy) -> Table:
+def _operators(subject: Subject, operators: tuple[OperatorRow, ...], steps: int) -> Table:
     """Those that grow with the batch first."""
-    growing = [o for o in anatomy.operators if o.grows_with_batch]
-    shown = list(dict.fromkeys([*growing, *anatomy.operators]))[:TOP_OPERATORS]
-    basis = subject.basis(len(anatomy.steps.steps), "steps", "operator calls inside each step")
+    shown = sorted(operators, key=lambda operator: not operator.grows_with_batch)[:TOP_OPERATORS]
+    basis = subject.basis(steps, "steps", "operator calls inside each step")
     return Table("Operators per step", OPERATOR_COLUMNS, tuple(map(_operator_row, shown)), basis)
 
 

@@ -72,11 +72,12 @@ def _on(scopes: Sequence[str]) -> str:
 
 
 def _of_anatomy(anatomy: Anatomy) -> Iterator[str]:
-    if not anatomy.steps.steps:
-        yield f"steps: {anatomy.steps.why_none or 'none was found'}"
+    if anatomy.steps is None or not anatomy.steps.steps:
+        why = anatomy.steps.why_none if anatomy.steps is not None else ""
+        yield f"steps: {why or 'none was found'}"
     if not anatomy.batches:
         yield "time by batch size: no step's name carries a batch size, and it cannot be had otherwise"
-    if anatomy.launches.delay_p50_ns is None:
+    if anatomy.launches is None or anatomy.launches.delay_p50_ns is None:
         yield "launch delays: no operation of the device is tied to the call that launched it"
     for symptom in anatomy.symptoms:
         if symptom.present is None:

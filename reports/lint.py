@@ -36,12 +36,14 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 def faults(report: Report) -> list[str]:
     """What breaks the rules, in words; empty for a sound report."""
     known = set(report.artifacts)
+    counting = {verdict.run_id for verdict in report.verdicts}
+    of_counting = [raw.measurement for raw in report.raw_values if raw.run_id in counting]
     return [
         *(text for verdict in report.verdicts for text in _verdict(verdict, known)),
         *_layers(report.layers),
         *(text for layer in report.layers for text in _layer(layer, known)),
         *(text for row in (*report.findings, *report.negative) for text in _row(row, known)),
-        *(text for raw in report.raw_values for text in _measurement(raw.measurement, known)),
+        *(text for m in of_counting for text in _measurement(m, known)),
         *(f"artifact {a.path}: no sha256" for a in report.artifacts if not SHA256.fullmatch(a.sha256)),
     ]
 

@@ -48,10 +48,9 @@ def _sections(r: Report, blocks: BlockRenderer) -> Iterator[str]:
     yield _layer_table(r.layers)
     yield from (part for layer in r.layers if layer.blocks for part in _layer(layer, blocks))
     yield "## Findings\n"
-    void = all(v.verdict.exit_code is Exit.INVALID for v in r.verdicts)
-    yield from _findings(r.findings, r.only_scope, blocks, VOID if void else "None.")
+    yield from _findings(r, r.findings, blocks)
     yield "## Negative findings\n\nLooked at, and nothing to change there.\n"
-    yield from _findings(r.negative, r.only_scope, blocks, VOID if void else "None.")
+    yield from _findings(r, r.negative, blocks)
     yield f"## What could not be measured\n\n{_list(r.not_measured)}"
     yield f"## What this does not show\n\n{_list(r.not_shown)}"
     yield "## Raw values and dropped runs\n"
@@ -118,7 +117,7 @@ def _validity(r: Report) -> Iterator[str]:
     if clear:
         yield f"Looked for and not there: {', '.join(clear)}.\n"
     if any(len(texts) > MESSAGES_SHOWN for texts in messages.values()):
-        listed = [(code, text) for code, texts in messages.items() for text in texts]
+        listed = [(check, text) for check, texts in messages.items() for text in texts]
         yield details("Every check that fired", table(["check", "what was seen"], listed))
 
 
@@ -165,21 +164,23 @@ def _layer(layer: Layer, blocks: BlockRenderer) -> Iterator[str]:
     yield f"**Strength and why.** {sentence(layer.strength)}\n"
 
 
-def _findings(rows: Sequence[FindingRow], scope: str, blocks: BlockRenderer, none: str) -> Iterator[str]:
+def _findings(r: Report, rows: Sequence[FindingRow], blocks: BlockRenderer) -> Iterator[str]:
     if not rows:
-        yield f"{none}\n"
+        void = r.verdicts and all(v.verdict.exit_code is Exit.INVALID for v in r.verdicts)
+        yield f"{VOID if void else 'None.'}\n"
         return
     headers = ["#", "finding", "evidence", "strength", "recommendation"]
-    yield table(headers, [_finding_row(row, scope, blocks) for row in rows])
+    yield table(headers, [_finding_row(r, row, blocks) for row in rows])
     yield f"**Why these strengths.**\n\n{_list(_by_rule(rows))}"
     if disproofs := [f"{row.number}: {row.first.disproof}" for row in rows if row.first.disproof]:
         yield f"**What would disprove them.**\n\n{_list(disproofs)}"
 
 
-def _finding_row(row: FindingRow, scope: str, blocks: BlockRenderer) -> list[str]:
-    """`scope` is not said again in every row where all findings are about one device."""
+def _finding_row(r: Report, row: FindingRow, blocks: BlockRenderer) -> list[str]:
+    """What all findings have in common, a run or a device, is not said again in every row."""
     first = row.first
-    statement = escape(first.statement.removeprefix(f"{scope}: ")) + _alike(row.findings[1:])
+    run = f"run {row.run_id}: " if len(r.verdicts) > 1 else ""
+    statement = escape(run + first.statement.removeprefix(f"{r.only_scope}: ")) + _alike(row.findings[1:])
     advice = escape(first.recommendation)
     return [str(row.number), statement, blocks.evidence(first.measurements), str(first.strength), advice]
 

@@ -174,6 +174,7 @@ def test_a_run_whose_document_this_perfkit_cannot_read_is_dropped_with_the_reaso
     report = report_of(tmp_path / "i")
     assert [bool(run.dropped) for run in report.runs] == [True, False]
     assert "measure again" in report.runs[0].dropped
+    assert faults(report) == []
 
 
 def test_an_investigation_without_a_run_that_counts_still_gives_a_sound_report(tmp_path: Path) -> None:
@@ -182,6 +183,7 @@ def test_an_investigation_without_a_run_that_counts_still_gives_a_sound_report(t
     report = report_of(tmp_path)
     assert report.verdicts == () and "no run that counts" in report.title
     assert all(layer.why_not_run for layer in report.layers)
+    assert faults(report) == []
 
 
 def test_an_investigation_with_nothing_in_it_is_refused_with_what_to_do(tmp_path: Path) -> None:

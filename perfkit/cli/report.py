@@ -87,5 +87,5 @@ def _show(model: Report, path: Path, figures: list[Path]) -> None:
         whose = f"run {v.run_id}: " if len(model.verdicts) > 1 else ""
         output.paragraph(f"{whose}{v.verdict.headline}", v.verdict.because)
     dropped = sum(bool(run.dropped) for run in model.runs)
-    left_out = f", {counted(dropped, 'run')} dropped (listed in it with why)" if dropped else ""
+    left_out = f"; {counted(dropped, 'run')} dropped, it says why" if dropped else ""
     output.paragraph("report", f"{path} ({counted(len(figures), 'figure')}{left_out})")
