@@ -15,13 +15,14 @@ from parsers.nsys_model import GRAPH_MODE, NODE_MODE, NsysCapture, Trouble
 EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Since 2023.3, and before."""
 
+TABLES_CHOSEN = "EXPORT_PARAM_TABLES_TO_EXPORT"
+TIME_CUTS = ("EXPORT_PARAM_TIMES_TO_EXPORT", "DERIVED_WINDOW_NS")
+"""Options that leave something out; the last one is written by a public script that cuts exports."""
+
 EXPORT_OPTIONS = (
-    *("EXPORT_SCHEMA_VERSION", "EXPORT_PRODUCT_VERSION"),
-    *("EXPORT_PARAM_TABLES_TO_EXPORT", "EXPORT_PARAM_TIMES_TO_EXPORT", "DERIVED_WINDOW_NS"),
+    *("EXPORT_SCHEMA_VERSION", "EXPORT_PRODUCT_VERSION", TABLES_CHOSEN, *TIME_CUTS),
     *("EXPORT_PARAM_TIME_NORMALIZE", "EXPORT_PARAM_TIME_SHIFT"),
 )
-SELECTING = ("EXPORT_PARAM_TABLES_TO_EXPORT", "EXPORT_PARAM_TIMES_TO_EXPORT", "DERIVED_WINDOW_NS")
-"""Options that leave something out; the last one is written by a public script that cuts exports."""
 
 TRACED, SCOPE, GRAPHS = "COLLECT_CUDA_TRACE", "CUDA_TRACE_SCOPE", "CUDA_GRAPH_TRACE_OPTIONS:MODE"
 """Capture options, some under `PROCESS_n:`. Since 2026 the scope says whether CUDA is traced, and the
@@ -62,7 +63,8 @@ def read_capture(file: NsysFile) -> NsysCapture:
         cuda_traced=_cuda_traced(file),
         cuda_graphs=next((MODES[v] for v in _option(file, GRAPHS) if v in MODES), ""),
         duration_ns=_number(file, "ANALYSIS_DETAILS", "duration"),
-        selection=tuple(name for name in SELECTING if export.get(name)),
+        time_cut=any(export.get(name) for name in TIME_CUTS),
+        tables_chosen=bool(export.get(TABLES_CHOSEN)),
         troubles=_troubles(file),
     )
 

@@ -45,7 +45,7 @@ _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_IOERR", "SQLITE_NOTADB")
 
 
 def looks_like_nsys(path: str) -> bool:
-    """Whether a file is for this reader: a SQLite database by its content, or a report of nsys by its name."""
+    """Whether a file is for this reader: a SQLite database by its content, a report of nsys by its name."""
     if path.endswith(REPORT_SUFFIXES):
         return True
     try:

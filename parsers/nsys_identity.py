@@ -41,7 +41,8 @@ def find_devices(file: NsysFile, process: I64, ordinal: I64) -> dict[tuple[int, 
     Devices are numbered as physical GPUs where the export maps all of them, else by ordinal where no two
     processes share one, else in a row.
     """
-    pairs = [(int(p), int(o)) for p, o in np.unique(np.column_stack((process, ordinal)), axis=0)]
+    distinct, counts = np.unique(np.column_stack((process, ordinal)), axis=0, return_counts=True)
+    pairs = [(int(p), int(o)) for p, o in distinct]
     gpu_of = _mapping(file)
     gpus = [gpu_of.get((pid_of(process), ordinal)) for process, ordinal in pairs]
     ordinals = [ordinal for _, ordinal in pairs]
@@ -51,8 +52,8 @@ def find_devices(file: NsysFile, process: I64, ordinal: I64) -> dict[tuple[int, 
         gpus = [None] * len(pairs)
         numbers = ordinals if len(set(ordinals)) == len(pairs) else list(range(len(pairs)))
     return {
-        (process, ordinal): NsysDevice(number, pid_of(process), ordinal, gpu)
-        for (process, ordinal), number, gpu in zip(pairs, numbers, gpus, strict=True)
+        (process, ordinal): NsysDevice(number, pid_of(process), ordinal, gpu, int(operations))
+        for (process, ordinal), number, gpu, operations in zip(pairs, numbers, gpus, counts, strict=True)
     }
 
 

@@ -38,8 +38,8 @@ class Trouble(StrEnum):
 class NsysCapture:
     """What the export says of its own making; empty and None where it does not say.
 
-    `schema` and `product` are version numbers. `duration_ns` is the length of the recording. `selection`:
-    names of the export options that left something out.
+    `schema` and `product` are version numbers, `cuda_graphs` is GRAPH_MODE or NODE_MODE, `duration_ns` the
+    length of the recording. `time_cut` and `tables_chosen`: stretches of time, or tables, were left out.
     """
 
     schema: str
@@ -47,20 +47,23 @@ class NsysCapture:
     cuda_traced: bool | None
     cuda_graphs: str
     duration_ns: int | None
-    selection: tuple[str, ...]
+    time_cut: bool
+    tables_chosen: bool
     troubles: tuple[Trouble, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NsysDevice:
     """One CUDA device of one process. `device` is its number in the tables; `gpu` is nsys's number of the
-    physical GPU, None where the export does not tell which one the process's `ordinal` is.
+    physical GPU, None where the export does not tell which one the process's `ordinal` is. `operations`: how
+    many the process ran there.
     """
 
     device: int
     pid: int
     ordinal: int
     gpu: int | None
+    operations: int
 
 
 @dataclass(frozen=True, slots=True)

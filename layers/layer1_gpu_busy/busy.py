@@ -16,7 +16,7 @@ from layers.evidence.intervals import Intervals, clip, total, union
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
 from parsers.chrome_categories import Role
-from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps, TraceMeta
+from parsers.chrome_model import ChromeTrace, DeviceOps, TraceMeta
 
 DEVICE_WINDOW = "device"
 STEPS_WINDOW = "steps"
@@ -41,8 +41,8 @@ def busy_time(ops: DeviceOps) -> Intervals:
 
 
 def kernel_time(ops: DeviceOps) -> Intervals:
-    """When any kernel ran on the device."""
-    kernels = ops.kind == KERNEL
+    """When any kernel ran on the device; a replay recorded as a whole counts like one."""
+    kernels = ops.runs_kernels
     return union(ops.start_ns[kernels], ops.end_ns[kernels])
 
 
@@ -57,7 +57,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         device=device,
         device_name=device_name(trace.meta, device),
         events=len(ops),
-        kernels=int(np.count_nonzero(ops.kind == KERNEL)),
+        kernels=int(np.count_nonzero(ops.runs_kernels)),
         device_window=_ratio(device_window(ops), any_op, kernels),
         steps_window=_ratio(steps, any_op, kernels) if steps else None,
         recorded_window=_ratio(Window(RECORDED_WINDOW, *recorded), any_op, kernels) if recorded else None,

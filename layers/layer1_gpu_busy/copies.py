@@ -22,11 +22,12 @@ UNKNOWN_DIRECTION = "unknown direction"
 _SHORT = re.compile(r"\b([HDAP])to([HDAP])\b")
 _LONG = re.compile(r"(Host|Device|Peer)To(Host|Device|Peer)")
 _HOST_MEMORY = re.compile(r"pageable|pinned", re.IGNORECASE)
+_MIGRATION = re.compile(r"Unified Memory", re.IGNORECASE)
 
 
 def direction_of(name: str) -> str:
     """`DtoH pageable`, `HtoD pinned`, `DtoD`, … from the name of a copy; UNKNOWN_DIRECTION when it says
-    nothing.
+    nothing. A migration of Unified Memory is a direction of its own: no code asked for it.
 
     Known forms: `Memcpy DtoH (Device -> Pageable)` (CUPTI), `Memcpy HtoD (Host -> Device)` and
     `CopyDeviceToHost` (ROCm).
@@ -38,6 +39,8 @@ def direction_of(name: str) -> str:
         direction = f"{long.group(1)[0]}to{long.group(2)[0]}"
     else:
         return UNKNOWN_DIRECTION
+    if _MIGRATION.search(name):
+        return f"migration {direction}"
     memory = _HOST_MEMORY.search(name)
     return f"{direction} {memory.group(0).lower()}" if memory else direction
 

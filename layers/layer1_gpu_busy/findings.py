@@ -14,10 +14,12 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
+from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.thresholds import Word
 
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
+GRAPH_REPLAY = KernelGroup.GRAPH.value
 SHORT_NAME_CHARACTERS = 60
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
@@ -88,6 +90,8 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if not device.kernels:
         return "perfkit roofline; run without --busy-only for the kernel table"
     top = device.kernels[0]
+    if top.group == GRAPH_REPLAY:
+        return f"perfkit roofline; then record graph nodes to see what {short_name(top.name)} consists of"
     return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({pct(top.share)} of busy time)"
 
 
@@ -101,7 +105,9 @@ def short_name(name: str) -> str:
 def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
     """The Nsight Compute command for the kernels that take the most time; None without any kernel."""
     names = [
-        short_name(k.name).split("::")[-1] for k in device.kernels if k.group not in ("memcpy", "memset")
+        short_name(k.name).split("::")[-1]
+        for k in device.kernels
+        if k.group not in ("memcpy", "memset", GRAPH_REPLAY)
     ]
     wanted = [n for n in dict.fromkeys(names) if n and all(c.isalnum() or c == "_" for c in n)][:top]
     if not wanted:

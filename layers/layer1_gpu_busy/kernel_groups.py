@@ -1,10 +1,10 @@
 """What kind of work a kernel does, told from its name: one ordered table of patterns.
 
-A trace names kernels and nothing else says what they compute, so the name decides. The first pattern
-that matches wins; the order resolves names that fit two groups (a pointwise kernel that Inductor named
-after the `addmm` it follows is no GEMM; a KV-cache write called `reshape_and_cache_flash` is no
-attention). Copies and sets are told by their kind, not by name. A name that no pattern knows is `other`,
-so the share of a group is a lower bound. Softmax and sort kernels serve sampling and much else, and
+A trace names kernels and nothing else says what they compute, so the name decides. The first pattern that
+matches wins; the order resolves names that fit two groups (a pointwise kernel that Inductor named after the
+`addmm` it follows is no GEMM; a KV-cache write called `reshape_and_cache_flash` is no attention). Copies,
+sets and replays recorded as a whole are told by their kind, not by name. A name that no pattern knows is
+`other`, so the share of a group is a lower bound. Softmax and sort kernels serve sampling and much else, and
 their names do not say which: they are not `sampling`.
 """
 
@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from parsers.chrome_model import I8, MEMCPY, MEMSET, Bools, ChromeTrace, DeviceOps
+from parsers.chrome_model import GRAPH, I8, MEMCPY, MEMSET, Bools, ChromeTrace, DeviceOps
 
 REMEMBERED_NAMES = 8192
 """Names whose group is kept: a trace has a few thousand distinct ones, and several tables ask for each."""
@@ -38,6 +38,7 @@ class KernelGroup(StrEnum):
     ELEMENTWISE = "elementwise"
     MEMCPY = "memcpy"
     MEMSET = "memset"
+    GRAPH = "graph replay"
     OTHER = "other"
 
 
@@ -178,6 +179,7 @@ def group_codes(trace: ChromeTrace, ops: DeviceOps) -> I8:
     codes = np.array([_CODE_OF[group_of(trace.names[i])] for i in name_ids], np.int8)[which]
     codes[ops.kind == MEMCPY] = _CODE_OF[KernelGroup.MEMCPY]
     codes[ops.kind == MEMSET] = _CODE_OF[KernelGroup.MEMSET]
+    codes[ops.kind == GRAPH] = _CODE_OF[KernelGroup.GRAPH]
     return codes
 
 

@@ -16,7 +16,16 @@ import numpy as np
 
 from layers.layer1_gpu_busy.host_stack import spans_of
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I8, I64, NO_CORRELATION, Bools, ChromeTrace, DeviceOps, HostSpans
+from parsers.chrome_model import (
+    I8,
+    I64,
+    NO_CORRELATION,
+    PROCESS_SHIFT,
+    Bools,
+    ChromeTrace,
+    DeviceOps,
+    HostSpans,
+)
 
 
 class Purpose(IntEnum):
@@ -129,7 +138,10 @@ def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
     at = np.searchsorted(ids, ops.correlation)
     known = (ops.correlation > 0) & (np.append(ids, NO_CORRELATION)[at] == ops.correlation)
     call = np.where(known, np.append(first, NO_CALL)[at], NO_CALL)
-    before_recording = ~known & (ops.correlation > 0) & (at == 0)
+    below, above = np.append(NO_CORRELATION, ids)[at], np.append(ids, NO_CORRELATION)[at]
+    process = ops.correlation >> PROCESS_SHIFT
+    first_of_process = (below >> PROCESS_SHIFT != process) & (above >> PROCESS_SHIFT == process)
+    before_recording = ~known & (ops.correlation > 0) & first_of_process
     columns = (calls.spans.start_ns, calls.spans.end_ns, calls.spans.track_id.astype(np.int64))
     start_ns, end_ns, track_id = (np.append(column, 0)[call] for column in columns)
     unnamed = call[known][calls.purpose[call[known]] == Purpose.OTHER]

@@ -109,7 +109,7 @@ def graph_coverage(facts: SymptomFacts) -> Seen:
             f"{facts.replays.uncovered} of {facts.replays.launches} graph launches recorded no device work: "
             "coverage takes a trace that records graph nodes",
         )
-    kernels, in_graph = facts.ops.kind == KERNEL, _in_graph(facts)
+    kernels, in_graph = facts.ops.runs_kernels, _in_graph(facts)
     of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
     judged, where = _coverage_basis(facts)
     if judged:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from layers.evidence.measurement import Artifact
 from layers.layer1_gpu_busy.model import DeviceAnalysis, LaunchCoverage
+from layers.layer1_gpu_busy.nsys_facts import NsysFacts
 from layers.layer1_gpu_busy.ranks import RankTrace
 from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.loss import Loss
@@ -18,7 +19,8 @@ class TraceAnalysis:
     """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's
     size.
 
-    `ranks` has one entry a device where the trace was read whole, for the table of ranks.
+    `ranks` has one entry a device where the trace was read whole, for the table of ranks. `nsys` is None for
+    what is no export of nsys.
     """
 
     artifact: Artifact
@@ -31,3 +33,4 @@ class TraceAnalysis:
     recorded_ns: tuple[int, int] | None
     devices: tuple[DeviceAnalysis, ...]
     ranks: tuple[RankTrace, ...]
+    nsys: NsysFacts | None = None

@@ -1,0 +1,79 @@
+"""Sampled GPU metrics over the window that a busy ratio is taken over: how full the chip was while it was
+busy.
+
+A sample stands for the time up to the next one, so means are weighted by time; a hole in the samples (a
+buffer that overflowed) counts for a few periods only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from layers.layer1_gpu_busy.model import Window
+from layers.layer1_gpu_busy.nsys_facts import MetricMean
+from parsers.nsys_model import NsysDevice
+from parsers.series_model import Series
+
+LONGEST_PERIODS = 3
+"""A step of more medians than this is a hole and counts as so many. perfkit's choice, as for other
+samplers."""
+
+
+def metric_means(
+    metrics: Sequence[Series],
+    devices: Sequence[NsysDevice],
+    windows: Mapping[int, Window],
+    recorded: Window | None,
+    base_time_ns: int,
+) -> tuple[MetricMean, ...]:
+    """One mean a series that has samples in its window."""
+    device_of = gpu_devices(metrics, devices)
+    means = []
+    for series in metrics:
+        device = device_of.get(series.device)
+        window = recorded if device is None else windows.get(device)
+        found = weighted_mean(series, window, base_time_ns) if window is not None else None
+        if found is not None:
+            mean, n = found
+            means.append(
+                MetricMean(
+                    metric=series.metric,
+                    field=series.field,
+                    gpu=series.device,
+                    device=device,
+                    mean=mean,
+                    n=n,
+                    missing=series.missing,
+                    out_of_range=series.out_of_range,
+                )
+            )
+    return tuple(means)
+
+
+def gpu_devices(metrics: Sequence[Series], devices: Sequence[NsysDevice]) -> dict[int, int]:
+    """Which device each sampled GPU is, as far as the export tells: by its map, or where there is one of
+    both."""
+    known = {device.gpu: device.device for device in devices if device.gpu is not None}
+    if known:
+        return known
+    gpus, numbers = {series.device for series in metrics}, {device.device for device in devices}
+    return dict(zip(gpus, numbers, strict=True)) if len(gpus) == 1 == len(numbers) else {}
+
+
+def weighted_mean(series: Series, window: Window, base_time_ns: int) -> tuple[float, int] | None:
+    """The mean over a window of the export's clock, and how many samples it rests on; None without any."""
+    if series.at_ns is None:
+        return None
+    at_ns = series.at_ns - base_time_ns
+    inside = (at_ns >= window.start_ns) & (at_ns < window.end_ns)
+    values, at_ns = series.values[inside], at_ns[inside]
+    if not len(values):
+        return None
+    steps = np.diff(at_ns)
+    period = float(np.median(steps)) if len(steps) else 1.0
+    weights = np.append(np.minimum(steps, LONGEST_PERIODS * period), period)
+    if not weights.any():
+        return float(values.mean()), len(values)
+    return float(np.average(values, weights=weights)), len(values)
