@@ -32,10 +32,10 @@ def in_children(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(folder: Path) -> list[str]:
-    """A host-bound trace, one of a named rank, and one without device work."""
-    ranked = steady(operations=5)
+    """A host-bound trace of a named rank, and one without device work."""
+    ranked = decode_loop()
     ranked.distributed(1, 2)
-    made = {"a.json.gz": decode_loop(), "b.json": ranked, "c.json": host_only()}
+    made = {"a.json.gz": ranked, "b.json": host_only()}
     return [str(trace.write(folder / name)) for name, trace in made.items()]
 
 
@@ -53,20 +53,19 @@ def test_children_find_what_the_process_itself_finds(
 def test_one_step_of_progress_a_file(tmp_path: Path) -> None:
     steps: list[int] = []
     collect_traces(written(tmp_path), step=lambda: steps.append(1))
-    assert len(steps) == 3
+    assert len(steps) == 2
 
 
 @pytest.mark.usefixtures("in_children")
 def test_a_file_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
     good = str(steady(operations=5).write(tmp_path / "a.json"))
     (tmp_path / "b.json").write_text("no trace")
-    found = collect_traces([good, str(tmp_path / "b.json"), str(tmp_path / "gone.json")])
+    found = collect_traces([good, str(tmp_path / "b.json")])
     assert [trace.artifact.path for trace in found.traces] == [good]
-    assert [Path(unread.path).name for unread in found.unread] == ["b.json", "gone.json"]
-    assert all(unread.why.startswith(unread.path) for unread in found.unread)
+    [unread] = found.unread
+    assert (unread.path, unread.why[: len(unread.path)]) == (str(tmp_path / "b.json"), unread.path)
 
 
-@pytest.mark.usefixtures("in_children")
 def test_none_that_can_be_read_is_an_error_that_names_them(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"a\.json.*; .*b\.json"):
         collect_traces([str(tmp_path / "a.json"), str(tmp_path / "b.json")])
@@ -137,7 +136,7 @@ def test_a_single_file_and_a_single_core_need_no_child(
     paths = written(tmp_path)
     assert len(collect_traces(paths[:1]).traces) == 1
     monkeypatch.setattr(collect, "_free_cores", lambda: 1)
-    assert len(collect_traces(paths).traces) == 3
+    assert len(collect_traces(paths).traces) == 2
 
 
 MAIN = """
