@@ -157,16 +157,22 @@ def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thres
 
 
 def _one_device(j: Judged, thresholds: Thresholds) -> str:
-    assert j.device is not None
-    window_ms = j.device.busy.device_window.window.length_ns / 1e6
+    busy = _device(j).busy
+    window_ms = busy.device_window.window.length_ns / 1e6
     disagree = next((c.message for c in j.guards if c.fired and c.name == WINDOW_DECIDES), "")
     base = f"device busy {pct(_ratio(j))} of its own window ({window_ms:,.1f} ms, "
-    return base + f"{counted(j.device.busy.events, 'operation')}; {disagree or thresholds})"
+    return base + f"{counted(busy.events, 'operation')}; {disagree or thresholds})"
+
+
+def _device(standing: Judged) -> DeviceAnalysis:
+    """The device of a judgement that is not void, which has one."""
+    assert standing.device is not None
+    return standing.device
 
 
 def _ratio(standing: Judged) -> float:
-    """The primary ratio of a device that is not void, which has one."""
-    ratio = standing.device.busy.device_window.device_op_ratio if standing.device else None
+    """Its primary ratio, which it has too."""
+    ratio = _device(standing).busy.device_window.device_op_ratio
     assert ratio is not None
     return ratio
 
@@ -216,26 +222,24 @@ def _measurements(j: Judged) -> list[Measurement]:
 
 
 def _findings(judged: Sequence[Judged]) -> list[Finding]:
-    standing = [j for j in judged if j.device is not None and j.word is not Word.VOID]
+    standing = [j for j in judged if j.word is not Word.VOID]
     captures = [_capture(j) for j in standing]
     return [
         finding
         for j, capture in zip(standing, captures, strict=True)
-        if j.device is not None
         for finding in device_findings(
-            j.device, j.word, j.guards, count_captures(capture, captures), _measurements(j), j.scope
+            _device(j), j.word, j.guards, count_captures(capture, captures), _measurements(j), j.scope
         )
     ]
 
 
-def _capture(j: Judged) -> Capture:
-    assert j.device is not None
-    window, zero_ns = j.device.busy.device_window.window, j.trace.meta.base_time_ns
+def _capture(standing: Judged) -> Capture:
+    busy, meta = _device(standing).busy, standing.trace.meta
     return Capture(
-        rank=j.trace.meta.rank,
-        device=j.device.busy.device,
-        start_ns=zero_ns + window.start_ns,
-        end_ns=zero_ns + window.end_ns,
-        word=j.word,
-        ratio=_ratio(j),
+        rank=meta.rank,
+        device=busy.device,
+        start_ns=meta.base_time_ns + busy.device_window.window.start_ns,
+        end_ns=meta.base_time_ns + busy.device_window.window.end_ns,
+        word=standing.word,
+        ratio=_ratio(standing),
     )
