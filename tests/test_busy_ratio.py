@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.busy import devices_of, measure_busy, steps_window
 from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
-from parsers.chrome_model import KERNEL, MEMCPY, MEMSET, ChromeTrace
+from parsers.chrome_model import GRAPH, KERNEL, MEMCPY, MEMSET, ChromeTrace
 from tests.builders import Op, Span, annotation, copy_to_host, kernel, ops_of, trace_of
 
 ops = st.lists(
@@ -20,7 +20,7 @@ ops = st.lists(
         ),
         start=st.integers(-50, 100),
         dur=st.integers(0, 40),
-        kind=st.sampled_from([KERNEL, MEMCPY, MEMSET]),
+        kind=st.sampled_from([KERNEL, MEMCPY, MEMSET, GRAPH]),
         stream=st.integers(-1, 3),
         device=st.integers(0, 1),
     ),
@@ -46,7 +46,7 @@ def test_every_ratio_is_that_of_the_twin_over_each_window(
     trace = trace_of(drawn, host)
     for device in devices_of(trace):
         mine = [op for op in drawn if op.device == device]
-        kernels = [op for op in mine if op.kind == KERNEL]
+        kernels = [op for op in mine if op.kind in (KERNEL, GRAPH)]
         found = busy(trace, device)
         assert (found.events, found.kernels) == (len(mine), len(kernels))
         assert found.sum_ns == sum(op.end - op.start for op in mine)
@@ -93,6 +93,10 @@ def test_streams_have_their_own_unions_busiest_first(drawn: list[Op]) -> None:
 def test_overlapping_streams_are_counted_once() -> None:
     found = busy(trace_of([kernel(0, 60, stream=7), kernel(40, 100, stream=20), kernel(0, 100, stream=7)]))
     assert (found.device_window.device_op_ratio, found.sum_ns) == (1.0, 220)
+
+
+def test_a_replay_recorded_as_one_interval_is_kernel_time() -> None:
+    assert over(busy(trace_of([Op(0, 60, kind=GRAPH), copy_to_host(90, 100)])).device_window) == (0.7, 0.6)
 
 
 def test_copies_and_sets_are_device_op_time_and_no_kernel_time() -> None:

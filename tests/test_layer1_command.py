@@ -131,8 +131,12 @@ def test_no_file_at_all(capsys: Output) -> None:
     assert_refused(capsys, layer1(), "name a trace", "perfkit layer1 --trace FILE")
 
 
-@pytest.mark.parametrize("name", ["gone.json", "x" * 5_000, "a/" * 2_500 + "b"], ids=["gone", "long", "deep"])
-def test_a_file_that_is_not_there(name: str, capsys: Output) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["gone.json", "none*.json", ".", "x" * 5_000, "a/" * 2_500 + "b"],
+    ids=["gone", "no match", "empty folder", "long", "deep"],
+)
+def test_a_name_that_stands_for_no_file(name: str, capsys: Output) -> None:
     assert_refused(capsys, layer1(name), name[:200])
 
 
