@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from layers.evidence.finding import Finding, Strength
 from layers.evidence.store_rows import Run
+from layers.evidence.verdict import Exit
+from layers.evidence.wording import counted
 from reports.artifacts import ArtifactFinder
+from reports.history import verdict_of
 from reports.layer1_anatomy import anatomy_blocks
 from reports.layer1_busy import METHOD, least_busy, ratio_blocks
 from reports.layer1_document import Layer1Document
@@ -23,6 +26,8 @@ HOW = (
     "to what the thread that launched next was doing meanwhile."
 )
 
+HOW_SAMPLED = "A sampled series gives the mean of each metric over the time in which anything ran."
+
 
 @dataclass(frozen=True, slots=True)
 class Layer1Run:
@@ -33,11 +38,19 @@ class Layer1Run:
     find: ArtifactFinder
     findings: tuple[Finding, ...]
 
+    @property
+    def void(self) -> bool:
+        """Whether the run has no result."""
+        return verdict_of(self.run).exit_code is Exit.INVALID
+
 
 def layer1_method(runs: Sequence[Layer1Run]) -> str:
     """How it was measured, with the thresholds of every run."""
+    how = [HOW] if any(r.document.traces for r in runs) else []
+    if any(r.document.sampled for r in runs):
+        how.append(HOW_SAMPLED)
     thresholds = dict.fromkeys(str(r.document.thresholds) for r in runs)
-    return f"{HOW} Verdicts: {'; '.join(thresholds)}."
+    return f"{' '.join(how)} Verdicts: {'; '.join(thresholds)}."
 
 
 def layer1_blocks(runs: Sequence[Layer1Run]) -> tuple[Block, ...]:
@@ -71,8 +84,11 @@ def _anatomy(document: Layer1Document, about: Subject) -> Iterator[Block]:
 
 def title_of(r: Layer1Run) -> str:
     """What a run is about: its file, or how many there are."""
-    traces = r.document.traces
-    return traces[0].path.rsplit("/", 1)[-1] if len(traces) == 1 else f"{len(traces)} traces"
+    traces, sampled = r.document.traces, r.document.sampled
+    files = list(dict.fromkeys([*(trace.path for trace in traces), *(device.source for device in sampled)]))
+    if len(files) == 1:
+        return files[0].rsplit("/", 1)[-1]
+    return counted(len(files), "file" if sampled else "trace")
 
 
 def verdict_basis(r: Layer1Run) -> Basis | None:

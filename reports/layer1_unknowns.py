@@ -53,7 +53,7 @@ def _of_files(run: Layer1Run) -> Iterator[str]:
     for device in run.document.traced:
         if device.device_op_ratio is None:
             yield f"{device.scope}: no ratio, since its window has no length"
-    if not run.document.measured:
+    if run.void:
         yield f"the busy ratio: {run.run.document['verdict']['because']}"
 
 
@@ -86,11 +86,14 @@ def _of_anatomy(anatomy: Anatomy) -> Iterator[str]:
 
 def not_shown(runs: Sequence[Layer1Run]) -> Iterator[str]:
     """What a reader might take from the results and should not."""
-    if not any(run.document.measured for run in runs):
+    if not runs:
+        return
+    if all(run.void for run in runs):
         yield NOTHING_SAID
         return
-    yield EXACT
-    yield PHENOMENON_ONLY
+    if any(run.document.measured for run in runs):
+        yield EXACT
+        yield PHENOMENON_ONLY
     stacks = [title_of(r) for r in runs if any(python_frames(t) for t in r.document.traces)]
     if stacks:
         yield f"Python stacks were recorded in {', '.join(stacks)}. {STACKS_COST}"

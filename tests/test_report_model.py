@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from layers.evidence.finding import Finding, Strength
 from layers.evidence.measurement import Artifact, Measurement
+from layers.evidence.result import Result
 from layers.evidence.store import Investigation
-from layers.evidence.verdict import Exit
+from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import StoreError
 from reports.build import read_investigation
 from reports.layers_walked import LAYER_1, QUESTIONS
 from reports.lint import faults
-from reports.model import Figure, Paragraph, Report, Source, Table
+from reports.model import Basis, Figure, Paragraph, Report, Source, Table
 from tests.evidence_builders import ARGUMENTS, ENDED, RESULT, STARTED, tables_file
 from tests.report_builders import cpu_only_trace, host_bound_trace, judged, record, record_result, report_of
 
@@ -165,6 +167,26 @@ def test_a_sampled_series_stands_beside_the_trace_in_a_table_of_its_own(tmp_path
     assert cells == ("nvidia-smi", "device 0", "37.00 %", "not measured", "not measured", "40", Source(log))
     assert not any("no sampled series" in text for text in report.not_measured)
     assert faults(report) == []
+
+
+def test_a_sampled_series_alone_is_no_void_result(tmp_path: Path) -> None:
+    log = Artifact("/logs/smi.csv", "cd" * 32, 512)
+    util = Measurement("nvml_util_pct", 37.0, "%", 40, "samples", "nvidia-smi", log, "gpu 0")
+    finding = Finding("gpu 0: busy", Strength.WEAK, "indirect", "record a trace", measurements=(util,))
+    row = {"method": "nvidia-smi", "source": log.path, "device": 0, "events": 40, "nvml_util_pct": 37.0}
+    limits = {"host_bound": 0.6, "device_bound": 0.9}
+    result = Result(
+        "layer1",
+        Verdict("host-bound", False, "NVML util 37 %", Exit.OK),
+        measurements=[util],
+        findings=[finding],
+        sections={"devices": [row], "thresholds": limits},
+    )
+    record_result(tmp_path / "i", result, ["perfkit", "layer1"])
+    report = report_of(tmp_path / "i")
+    assert report.title.startswith("smi.csv") and faults(report) == []
+    assert report.verdicts[0].basis == Basis(40, "samples", "nvidia-smi", (log,))
+    assert not any("void" in text for text in (*report.not_shown, *report.not_measured))
 
 
 def test_a_run_whose_document_this_perfkit_cannot_read_is_dropped_with_the_reason(tmp_path: Path) -> None:
