@@ -91,7 +91,7 @@ def test_a_file_named_twice_in_any_way_is_read_once_where_it_was_named_first(tra
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("empty", r"empty: no \*.json or \*.json.gz in this folder"),
+        ("empty", r"empty: no \*.json or \*.json.gz or \*.sqlite in this folder"),
         ("none*.json", r"none\*.json: no file matches this pattern"),
     ],
 )

@@ -1,4 +1,5 @@
-"""Read and analyse trace files: names to paths, paths to analyses, several files in several processes.
+"""Read and analyse traces and nsys exports: names to paths, paths to analyses, several files in several
+processes. What a file is, its content tells.
 
 Work on one file is a pure function of its path. A single large file is split among the cores by its reader;
 several files share the cores one file a process. A file that cannot be read does not cost the others.
@@ -19,12 +20,15 @@ from pathlib import Path
 import msgspec
 
 from layers.layer1_gpu_busy.analyse import analyse_trace
+from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.children import child_command
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
+from parsers.nsys_file import looks_like_nsys
+from parsers.nsys_sqlite import read_nsys_export
 
-TRACE_PATTERNS = ("*.json", "*.json.gz")
+TRACE_PATTERNS = ("*.json", "*.json.gz", "*.sqlite")
 IN_PROCESS_BELOW_BYTES = 8 << 20
 """Files that together are smaller, as they lie on the disk, are read faster than processes start."""
 SHOWN = 3
@@ -48,8 +52,8 @@ class Collected:
 
 
 def find_trace_files(names: Sequence[str]) -> list[str]:
-    """Files, folders (their *.json and *.json.gz) and glob patterns as paths in the order of the names, each
-    file once, sorted within a name.
+    """Files, folders (what in them matches TRACE_PATTERNS) and glob patterns as paths in the order of the
+    names, each file once, sorted within a name.
 
     Raises UnreadableInput for a name that stands for no file at all.
     """
@@ -107,10 +111,13 @@ def _free_cores() -> int:
 
 def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Collected:
     try:
-        trace = read_chrome_trace(path, busy_only=busy_only, workers=workers)
+        if looks_like_nsys(path):
+            analysis = analyse_export(read_nsys_export(path, busy_only=busy_only))
+        else:
+            analysis = analyse_trace(read_chrome_trace(path, busy_only=busy_only, workers=workers))
     except UnreadableInput as error:
         return Collected((), (Unread(path, str(error)),))
-    return Collected((analyse_trace(trace),), ())
+    return Collected((analysis,), ())
 
 
 def _analyse_in_child(path: str, busy_only: bool) -> Collected:

@@ -14,10 +14,12 @@ from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.findings import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
 from parsers.chrome_model import CategoryCount
+from parsers.series_model import Metric
 
 MISSING_LAUNCH_TOLERANCE = 0.02
 """Launches cut off by the edges of a recording; all handed and collected real traces stay at 0."""
@@ -108,6 +110,8 @@ def why_no_device_activity(trace: TraceAnalysis) -> str:
     seen = _categories(
         [row for row in trace.inventory if row.role in (Role.OTHER_DEVICE, Role.UNKNOWN_DEVICE)]
     )
+    if trace.nsys is not None:
+        return why_no_cuda(trace.nsys, sum(row.events for row in trace.inventory if row.role == Role.RUNTIME))
     if not events:
         return "the event array is empty: the profiler recorded nothing"
     if trace.meta.producer == Producer.MTIA:
@@ -248,8 +252,17 @@ def event_cap(facts: TraceFacts) -> Outcome | None:
 def over_reading(facts: TraceFacts) -> Outcome | None:
     if facts.ratio is None:
         return None
-    message = "device-op time counts any resident kernel; SM active and tensor active: not measured"
+    message = f"device-op time counts any resident kernel; {_chip_activity(facts)}"
     return Outcome(facts.word is Word.DEVICE_BOUND, message)
+
+
+def _chip_activity(facts: TraceFacts) -> str:
+    """SM active and tensor active, where the same file holds them."""
+    nsys, device = facts.trace.nsys, facts.device
+    means = nsys.metrics_of(device.busy.device) if nsys is not None and device is not None else {}
+    named = {"SM active": Metric.SM_ACTIVE_RATIO, "tensor active": Metric.TENSOR_ACTIVE_RATIO}
+    shown = [f"{name} {pct(means[m].mean)} (n = {means[m].n:,})" for name, m in named.items() if m in means]
+    return ", ".join(shown) or "SM active and tensor active: not measured"
 
 
 def idle_while_queued(facts: TraceFacts) -> Outcome | None:

@@ -8,7 +8,7 @@ void one takes the device out of the verdict, a directional one leaves it a hint
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.finding import Finding
@@ -23,6 +23,7 @@ from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import QUEUED_NEXT, device_findings, work_was_queued
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
 from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK, RankTable, rank_table
@@ -42,6 +43,9 @@ DIFFER_NEXT = "the devices one by one, since they differ: give the file of each 
 WINDOW_DECIDES = "window-decides"
 """The guard that leaves a device undecided."""
 
+TraceDevice = tuple[str, int]
+"""A device of a trace: the file's path and the device's number."""
+
 SHOWN = 3
 """Reasons that a void verdict names; the document lists all."""
 
@@ -58,9 +62,15 @@ class Judged:
 
 
 def judge_traces(
-    traces: Sequence[TraceAnalysis], thresholds: Thresholds, unread: Sequence[Unread] = ()
+    traces: Sequence[TraceAnalysis],
+    thresholds: Thresholds,
+    unread: Sequence[Unread] = (),
+    supported: Collection[TraceDevice] = (),
 ) -> Result:
-    """The result of `perfkit layer1 --trace` for one or more analysed traces; `unread` files weaken it."""
+    """The result of `perfkit layer1 --trace` for one or more analysed traces; `unread` files weaken it.
+
+    `supported` names the devices of which an independent method says the same.
+    """
     judged = _judge_all(traces, thresholds)
     of_run = apply_guards(RUN_GUARDS, RunFacts(traces, unread))
     rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
@@ -69,7 +79,7 @@ def judge_traces(
         verdict=_verdict(judged, of_run, thresholds),
         guards=[*of_run, *(checked for j in judged for checked in j.guards)],
         measurements=[m for j in judged for m in _measurements(j)],
-        findings=_findings(judged),
+        findings=_findings(judged, supported),
         sections=sections(traces, unread, rows, thresholds, ranks_of(traces)),
     )
 
@@ -86,7 +96,7 @@ def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
         facts = TraceFacts(trace, device, thresholds)
-        guards = tuple(apply_guards(TRACE_GUARDS, facts, scope if len(pairs) > 1 else ""))
+        guards = tuple(apply_guards((*TRACE_GUARDS, *NSYS_GUARDS), facts, scope if len(pairs) > 1 else ""))
         judged.append(Judged(trace, device, _word(facts, guards), scope, guards))
     return judged
 
@@ -207,7 +217,7 @@ def _measurements(j: Judged) -> list[Measurement]:
             unit="share",
             n=busy.events,
             n_unit="device operations",
-            method=f"chrome trace: union of intervals over the {ratios.window.name} window",
+            method=f"{j.trace.method}: union of intervals over the {ratios.window.name} window",
             artifact=j.trace.artifact,
             scope=j.scope,
         )
@@ -221,14 +231,20 @@ def _measurements(j: Judged) -> list[Measurement]:
     ]
 
 
-def _findings(judged: Sequence[Judged]) -> list[Finding]:
+def _findings(judged: Sequence[Judged], supported: Collection[TraceDevice]) -> list[Finding]:
     standing = [j for j in judged if j.word is not Word.VOID]
     captures = [_capture(j) for j in standing]
     return [
         finding
         for j, capture in zip(standing, captures, strict=True)
         for finding in device_findings(
-            _device(j), j.word, j.guards, count_captures(capture, captures), _measurements(j), j.scope
+            _device(j),
+            j.word,
+            j.guards,
+            count_captures(capture, captures),
+            _measurements(j),
+            j.scope,
+            supported=(j.trace.artifact.path, _device(j).busy.device) in supported,
         )
     ]
 

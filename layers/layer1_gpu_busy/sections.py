@@ -17,9 +17,9 @@ from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.thresholds import Thresholds
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import CHROME_TRACE, TraceAnalysis
 
-METHOD = "chrome-trace"
+METHOD = CHROME_TRACE
 ANATOMY = (
     *("replays", "steps", "idle", "stream_waits", "launches", "kernels", "copies", "overlap", "phases"),
     *("operators", "batches", "symptoms", "strip"),
@@ -61,7 +61,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
     busy = row.device.busy
     window = busy.device_window
     made = {
-        "method": METHOD,
+        "method": row.trace.method,
         "source": row.trace.artifact.path,
         "scope": row.scope,
         "word": row.word,
@@ -76,8 +76,15 @@ def _device(row: DeviceRow) -> dict[str, Any]:
         "windows": [_window(r) for r in (window, busy.steps_window, busy.recorded_window) if r],
         "sum_of_durations_us": busy.sum_ns / 1000,
         "streams": msgspec.to_builtins(busy.streams),
+        **_sampled(row),
     }
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _sampled(row: DeviceRow) -> dict[str, float]:
+    """How full the chip was over the device window, by the samples that the same file holds."""
+    means = row.trace.nsys.metrics_of(row.device.busy.device) if row.trace.nsys is not None else {}
+    return {str(metric): mean.mean for metric, mean in means.items()}
 
 
 def _window(ratios: WindowRatio) -> dict[str, Any]:
@@ -106,4 +113,5 @@ def _trace(trace: TraceAnalysis) -> dict[str, Any]:
         "launch_coverage": msgspec.to_builtins(trace.coverage),
         "inventory": msgspec.to_builtins(trace.inventory),
         "losses": msgspec.to_builtins(trace.losses),
+        **({"nsys": msgspec.to_builtins(trace.nsys)} if trace.nsys is not None else {}),
     }

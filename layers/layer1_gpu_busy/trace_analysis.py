@@ -13,6 +13,8 @@ from layers.layer1_gpu_busy.ranks import RankTrace
 from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.loss import Loss
 
+CHROME_TRACE, NSYS = "chrome-trace", "nsys"
+
 
 @dataclass(frozen=True, slots=True)
 class TraceAnalysis:
@@ -34,3 +36,8 @@ class TraceAnalysis:
     devices: tuple[DeviceAnalysis, ...]
     ranks: tuple[RankTrace, ...]
     nsys: NsysFacts | None = None
+
+    @property
+    def method(self) -> str:
+        """What made the file, as --json names it."""
+        return NSYS if self.nsys is not None else CHROME_TRACE
