@@ -128,6 +128,14 @@ def host_far_ahead() -> TraceBuilder:
     return trace
 
 
+def copying(dur_ns: int) -> TraceBuilder:
+    """Kernels that fill 30 % of the time, and copies beside them."""
+    trace = steady()
+    for number in range(200):
+        trace.memcpy("HtoD", FIRST_NS + number * PERIOD_NS + HOST_BOUND_NS, dur_ns)
+    return trace
+
+
 def one_kernel() -> TraceBuilder:
     trace = TraceBuilder()
     trace.launch("only", call_ns=FIRST_NS, start_ns=FIRST_NS + 10_000, dur_ns=5_000)
@@ -154,6 +162,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK114": (device_side_only, r"0 of 200 operations have their launch call in the trace"),
     "PK116": (lambda: steady(DEVICE_BOUND_NS), r"SM active and tensor active: not measured"),
     "PK117": (host_far_ahead, r"100.0 % of the idle time passed with work already queued"),
+    "PK127": (lambda: copying(6_500), r"kernel time 30.0 %, device-op time 95.0 %"),
 }
 """The guard's code, a trace with its trap, and what the message says of it."""
 
@@ -174,6 +183,7 @@ CLEAR: dict[str, Make] = {
     "PK114": steady,
     "PK116": steady,
     "PK117": steady,
+    "PK127": lambda: copying(5_500),
 }
 
 NOT_ASKED: dict[str, Make] = {
@@ -189,6 +199,7 @@ NOT_ASKED: dict[str, Make] = {
     "PK114": host_only,
     "PK116": host_only,
     "PK117": one_kernel,
+    "PK127": host_only,
 }
 ALWAYS_ASKED = {"PK104", "PK106"}
 NOT_ASKED_BUSY_ONLY = {"PK103", "PK109", "PK111", "PK112", "PK114", "PK115", "PK117"}

@@ -19,7 +19,7 @@ from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.thresholds import Word
 
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
-GRAPH_REPLAY = KernelGroup.GRAPH.value
+NO_KERNELS = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH)
 SHORT_NAME_CHARACTERS = 60
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
@@ -39,10 +39,12 @@ def device_findings(
     captures: int,
     measurements: Sequence[Measurement],
     scope: str,
+    *,
+    supported: bool = False,
 ) -> list[Finding]:
-    """All findings for one device whose verdict is not void."""
+    """All findings for one device whose verdict is not void; `supported`: another method says the same."""
     steps = len(device.steps.steps) if device.steps else 0
-    facts = Trace(steps=steps, operations=device.busy.events, captures=captures)
+    facts = Trace(steps=steps, operations=device.busy.events, captures=captures, supported=supported)
     judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED)
     hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
     if judged is None or hinted is None:
@@ -90,7 +92,9 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if not device.kernels:
         return "perfkit roofline; run without --busy-only for the kernel table"
     top = device.kernels[0]
-    if top.group == GRAPH_REPLAY:
+    if top.group == KernelGroup.MEMCPY:
+        return f"copies before kernels: {top.name} takes {pct(top.share)} of busy time (symptom S12)"
+    if top.group == KernelGroup.GRAPH:
         return f"perfkit roofline; then record graph nodes to see what {short_name(top.name)} consists of"
     return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({pct(top.share)} of busy time)"
 
@@ -104,11 +108,7 @@ def short_name(name: str) -> str:
 
 def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
     """The Nsight Compute command for the kernels that take the most time; None without any kernel."""
-    names = [
-        short_name(k.name).split("::")[-1]
-        for k in device.kernels
-        if k.group not in ("memcpy", "memset", GRAPH_REPLAY)
-    ]
+    names = [short_name(k.name).split("::")[-1] for k in device.kernels if k.group not in NO_KERNELS]
     wanted = [n for n in dict.fromkeys(names) if n and all(c.isalnum() or c == "_" for c in n)][:top]
     if not wanted:
         return None

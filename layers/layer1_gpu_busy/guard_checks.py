@@ -256,6 +256,15 @@ def over_reading(facts: TraceFacts) -> Outcome | None:
     return Outcome(facts.word is Word.DEVICE_BOUND, message)
 
 
+def busy_with_copies(facts: TraceFacts) -> Outcome | None:
+    kernels = facts.device.busy.device_window.kernel_ratio if facts.device else None
+    if kernels is None or facts.ratio is None:
+        return None
+    message = f"kernel time {pct(kernels)}, device-op time {pct(facts.ratio)}: the rest is copies and sets"
+    few = word_of(kernels, facts.thresholds) is Word.HOST_BOUND
+    return Outcome(few and facts.word is Word.DEVICE_BOUND, message)
+
+
 def _chip_activity(facts: TraceFacts) -> str:
     """SM active and tensor active, where the same file holds them."""
     nsys, device = facts.trace.nsys, facts.device

@@ -252,4 +252,18 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         "35.6 % busy with a median of 820 operations queued.",
         check=checks.idle_while_queued,
     ),
+    Guard(
+        code="PK127",
+        name="busy-with-copies",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A device that is busy nearly all the time and computes next to nothing.",
+        cause="Copies between host and device fill the time: offloaded weights or KV cache, pageable memory. "
+        "Tuning kernels cannot help.",
+        detection="Device-op time is device-bound and kernel time alone is host-bound.",
+        remedy="Look at the copies by direction (symptom S12): move less, pin host memory, copy on a stream "
+        "of its own.",
+        source="A public nsys export of 2 H100: kernel time 2.3 %, device-op time 99.3 %.",
+        check=checks.busy_with_copies,
+    ),
 )
