@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from layers.evidence.measurement import Artifact
+from layers.evidence.result import Result
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.collect import Collected, collect_traces, find_trace_files
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.roofline_question import Question
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
+from perfkit.cli import layer1_samples as sampled
 from perfkit.cli import options, output
 from perfkit.cli import roofline_options as ask
-from perfkit.cli.layer1_extras import comparison_extra, roofline_extra, with_sections
+from perfkit.cli.layer1_extras import Extra, comparison_extra, roofline_extra, with_sections
 from perfkit.cli.layer1_view import show_layer1
 from perfkit.cli.record import record_result
+
+if TYPE_CHECKING:
+    from layers.layer1_gpu_busy.cross_judge import CrossChecked
+    from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
 
 
 def layer1(
@@ -28,6 +36,9 @@ def layer1(
     trace: Annotated[
         list[str] | None, typer.Option("--trace", metavar="FILE", help="The same; may be repeated.")
     ] = None,
+    dcgm: sampled.Dcgm = None,
+    smi: sampled.Smi = None,
+    utc_offset: sampled.UtcOffset = "+00:00",
     compare: Annotated[
         str | None, typer.Option("--compare", metavar="FILE", help="An earlier trace to compare with.")
     ] = None,
@@ -56,7 +67,8 @@ def layer1(
 ) -> int:
     """Is the GPU busy, and where does its idle time lie?
 
-    Reads chrome traces of torch.profiler (plain or gzip). Ranks of one run go in together.
+    Reads chrome traces of torch.profiler (plain or gzip) and the logs of dcgmi dmon and nvidia-smi. Ranks of
+    one run go in together; given a trace and a log of one run, it says whether they agree.
 
     Example: perfkit layer1 --trace rank*.json.gz
     """
@@ -78,13 +90,21 @@ def layer1(
         )
     elif measured_tpot is not None:
         raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
-    paths = _find([*(trace or []), *(files or [])])
-    if compare is not None and len(paths) > 1:
+    logs = [*(dcgm or []), *(smi or [])]
+    paths = _find([*(trace or []), *(files or [])], logs)
+    if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 
-    collected = _collect(paths, busy_only)
-    result = judge_traces(collected.traces, thresholds, collected.unread)
+    samples = sampled.read_samples(logs, utc_offset) if logs else []
+    collected = _collect(paths, busy_only) if paths else Collected((), ())
     extras = []
+    if samples:
+        crossed = sampled.cross_judged(collected, samples, thresholds)
+        result = crossed.result
+        extras.append(sampled.methods_extra(crossed))
+    else:
+        crossed = None
+        result = judge_traces(collected.traces, thresholds, collected.unread)
     if question is not None:
         extras.append(roofline_extra(collected, question))
     if compare is not None:
@@ -92,16 +112,29 @@ def layer1(
     result = with_sections(result, extras)
     try:
         if not no_record:
-            record_result(investigation, result, started, [t.artifact for t in collected.traces])
+            record_result(investigation, result, started, _artifacts(collected, samples))
     finally:  # what was found is shown even where it cannot be kept
-        code = output.finish(result, as_json=json, show=lambda r: show_layer1(r, collected, extras))
+        code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, extras))
     return code
 
 
-def _find(names: list[str]) -> list[str]:
-    if not names:
+def _show(
+    result: Result, collected: Collected, crossed: CrossChecked | None, extras: Sequence[Extra]
+) -> None:
+    if crossed is not None and not collected.traces:
+        sampled.show_samples(result, crossed, extras)
+    else:
+        show_layer1(result, collected, extras)
+
+
+def _artifacts(collected: Collected, samples: Sequence[SampledAnalysis]) -> list[Artifact]:
+    return [*(trace.artifact for trace in collected.traces), *(file.artifact for file in samples)]
+
+
+def _find(names: list[str], logs: list[str]) -> list[str]:
+    if not names and not logs:
         raise UsageError("name a trace: perfkit layer1 --trace FILE (perfkit layer1 --help shows the rest)")
-    return find_trace_files(names)
+    return find_trace_files(names) if names else []
 
 
 def _collect(paths: list[str], busy_only: bool) -> Collected:

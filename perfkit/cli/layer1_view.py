@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
@@ -34,22 +35,22 @@ WINDOWS = {
 
 def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -> None:
     """Print the result of one or more traces."""
-    _headline(result)
-    if len(result.sections["devices"]) > 1:
+    show_headline(result)
+    if len(_traced(result)) > 1:
         _device_table(result)
     ranks = ranks_of(collected.traces)
     if ranks is not None:
         _rank_lines(ranks)
     shown = _least_busy(result, collected)
     if shown is not None:
-        if len(result.sections["devices"]) > 1:
+        if len(_traced(result)) > 1:
             output.line()
             output.paragraph("shown", f"{shown.scope}, the least busy one")
         _device(shown.device)
     for extra in extras:
         output.line()
         extra.show()
-    _checks(result.guards)
+    show_checks(result.guards)
     _footer(result, collected, shown)
 
 
@@ -64,7 +65,7 @@ class _Shown:
 def _least_busy(result: Result, collected: Collected) -> _Shown | None:
     """The least busy device that is not void; of void ones where there is no other."""
     devices = [device for trace in collected.traces for device in trace.devices]
-    named = list(zip(result.sections["devices"], devices, strict=True))
+    named = list(zip(_traced(result), devices, strict=True))
     standing = [(entry, device) for entry, device in named if entry["word"] != Word.VOID]
     if not named:
         return None
@@ -72,7 +73,13 @@ def _least_busy(result: Result, collected: Collected) -> _Shown | None:
     return _Shown(entry["scope"], device)
 
 
-def _headline(result: Result) -> None:
+def _traced(result: Result) -> list[dict[str, Any]]:
+    """The devices of traces; those of sampled series have no windows and are shown by their own table."""
+    return [entry for entry in result.sections["devices"] if "windows" in entry]
+
+
+def show_headline(result: Result) -> None:
+    """The verdict, why, and where to look next."""
     verdict = result.verdict
     output.paragraph(verdict.headline, verdict.because)
     if verdict.next_step:
@@ -183,7 +190,7 @@ def _device_table(result: Result) -> None:
             f"{d['events']:,}",
             f"{d['window_us'] / 1e3:,.2f}",
         ]
-        for d in result.sections["devices"]
+        for d in _traced(result)
     ]
     head = ["device", "verdict", "device-op", "kernel", "n", "window ms"]
     output.show(output.table(head, rows, right=[2, 3, 4, 5]))
@@ -198,10 +205,10 @@ def _rank_lines(ranks: RankTable) -> None:
     output.paragraph("straggler", f"{named}: {ranks.because}")
 
 
-def _checks(guards: Sequence[Checked]) -> None:
+def show_checks(guards: Sequence[Checked]) -> None:
     """The guards that fired, strongest first, each once with how often; then the codes of the others."""
     output.line()
-    fired = _fired(guards)
+    fired = fired_guards(guards)
     for (effect, code), same in fired.items():
         whose = f"{same[0].scope}: " if same[0].scope else ""
         more = f" (and {len(same) - 1} more)" if len(same) > 1 else ""
@@ -212,7 +219,7 @@ def _checks(guards: Sequence[Checked]) -> None:
         output.paragraph("clear", ", ".join(clear))
 
 
-def _fired(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Checked]]:
+def fired_guards(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Checked]]:
     """The guards that fired by effect and code, strongest first."""
     order = list(Effect)
     fired: dict[tuple[Effect, str], list[Checked]] = {}
@@ -226,14 +233,14 @@ def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     scopes = ((finding, {m.scope for m in finding.measurements}) for finding in result.findings)
     first = next((finding for finding, of in scopes if shown is not None and shown.scope in of), None)
     if first is not None and shown is not None:
-        whose = f"of {shown.scope}: " if len(result.sections["devices"]) > 1 else ""
+        whose = f"of {shown.scope}: " if len(_traced(result)) > 1 else ""
         output.paragraph("strength", f"{whose}{first.strength} ({first.rule})")
     artifact, more = collected.traces[0].artifact, len(collected.traces) - 1
     others = f" and {counted(more, 'other file')}" if more else ""
     output.paragraph("artifact", f"{artifact.path} sha256 {artifact.sha256[:16]}…{others}")
     if result.verdict.word == Word.DEVICE_BOUND and shown is not None:
         _ncu(ncu_command(shown.device))
-    for _, code in list(_fired(result.guards))[:1]:
+    for _, code in list(fired_guards(result.guards))[:1]:
         output.paragraph("explain", f"perfkit explain {code}")
 
 

@@ -1,0 +1,83 @@
+"""The guards of Layer 1 on methods that were given together: do they say the same of one time?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layers.evidence.guard import Effect, Guard, Outcome
+from layers.evidence.wording import counted, limit, pct
+from layers.layer1_gpu_busy.cross_check import AGREE_WITHIN, Comparison, Times, disagreements
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFacts:
+    """All pairs of methods of one command."""
+
+    comparisons: Sequence[Comparison]
+
+
+def _disagree(facts: CrossFacts) -> Outcome | None:
+    asked = [c for c in facts.comparisons if c.agree is not None]
+    if not asked:
+        return None
+    against = disagreements(asked)
+    if not against:
+        pairs = counted(len(asked), "pair")
+        return Outcome(False, f"{pairs} of independent methods within {limit(AGREE_WITHIN)}")
+    same_time = [c for c in against if c.times is Times.SAME]
+    worst = (same_time or against)[0]
+    return Outcome(True, said(worst), None if same_time else Effect.NOTE)
+
+
+def said(c: Comparison) -> str:
+    """Both values, and why they are as they are."""
+    return (
+        f"{c.a.measures} of {c.a.method} {pct(c.a.value)}, {c.b.measures} of {c.b.method} {pct(c.b.value)} "
+        f"(n = {c.b.n:,}): {c.why}"
+    )
+
+
+def _not_comparable(facts: CrossFacts) -> Outcome | None:
+    asked = [c for c in facts.comparisons if c.times is not Times.SAME or c.agree is not None]
+    if not asked:
+        return None
+    other = [c for c in asked if c.times is not Times.SAME]
+    if not other:
+        return Outcome(False, "every pair looked at one time")
+    first = other[0]
+    return Outcome(True, f"{first.a.measures} and {first.b.measures}: {first.times}: {first.why}")
+
+
+CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (
+    Guard(
+        code="PK158",
+        name="methods-disagree",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A trace says 30 % busy, the sampler 95 %, of one card and one time.",
+        cause="One of them is blind: a trace to graph replays and dropped kernels, a sampler to copies and "
+        "to "
+        "which process ran. Or they looked at two cards.",
+        detection="Two instruments that ask for the resident time, in one window, differ by more than "
+        f"{limit(AGREE_WITHIN)}; a trace answers with the band from kernel time to device-op time.",
+        remedy="Do what the explanation says; never average them. There is no verdict while they differ.",
+        source="SGLang-Omni methodology 1.3 (replays only as cudaGraphLaunch); NVIDIA/DCGM issue 303.",
+        check=_disagree,
+    ),
+    Guard(
+        code="PK159",
+        name="methods-not-of-one-time",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="Two methods side by side that cannot confirm each other.",
+        cause="They ran at different times, one keeps no time (dcgmi dmon), or the trace is shorter than the "
+        "period that the driver averages over.",
+        detection="Windows on the wall clock that do not meet, are unknown, or are shorter than 1 s for "
+        "NVML.",
+        remedy="Sample while the trace records, for some seconds; stamp dcgmi's rows (dcgmi dmon … | ts "
+        "'%Y-%m-%d %H:%M:%.S'); say --utc-offset where the log's clock was not on UTC.",
+        source="NVML, nvmlUtilization_t: the period is 1/6 s to 1 s, depending on the product.",
+        check=_not_comparable,
+    ),
+)

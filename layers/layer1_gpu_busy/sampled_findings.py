@@ -1,0 +1,72 @@
+"""What somebody should do about one card, by samples: findings with their strength, a negative one
+included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from layers.evidence.finding import Finding
+from layers.evidence.guard import Checked
+from layers.evidence.measurement import Measurement
+from layers.evidence.strength import Judgement, judge_strength
+from layers.evidence.strength_table import SampledSeries
+from layers.evidence.wording import counted
+from layers.layer1_gpu_busy.sampled_word import Reading
+from layers.layer1_gpu_busy.thresholds import Word
+
+UNSEEN = "samples leave out copies, and a service without requests looks like a slow host"
+"""Why low utilisation alone is a hint at the host and no more."""
+HOST_NEXT = "record a trace of a few steady steps to see what the device waits for, then Layer 2"
+DEVICE_NEXT = "perfkit roofline, and a trace for the kernels that take the time"
+UNDECIDED_NEXT = "add a method that asks another question: a trace, or dcgmi dmon -e 203,1001,1002,1004"
+
+
+class Samples(NamedTuple):
+    """What a word rests on: samples of the active stretch, its length (None: no times), independent logs."""
+
+    n: int
+    seconds: float | None
+    windows: int = 1
+
+
+def card_findings(
+    scope: str,
+    reading: Reading,
+    samples: Samples,
+    guards: Sequence[Checked],
+    measurements: Sequence[Measurement],
+) -> list[Finding]:
+    """All findings for one card whose word is not void."""
+    facts = SampledSeries(samples.n, samples.windows)
+    doubt = UNSEEN if reading.word is Word.HOST_BOUND else ""
+    judged = judge_strength(facts, guards, clear=reading.word is not Word.UNDECIDED, doubt=doubt)
+    if judged is None:
+        return []
+    base = f"{scope}: {reading.because} ({counted(samples.n, 'sample')})"
+    rests_on = tuple(measurements)
+    if reading.word is Word.HOST_BOUND:
+        return [
+            _finding(base, judged, HOST_NEXT, rests_on),
+            _finding(
+                f"{scope}: kernels are not the limit: the device has time without any",
+                judged,
+                "leave kernels alone until the device has work",
+                rests_on,
+                negative=True,
+            ),
+        ]
+    return [
+        _finding(base, judged, DEVICE_NEXT if reading.word is Word.DEVICE_BOUND else UNDECIDED_NEXT, rests_on)
+    ]
+
+
+def _finding(
+    statement: str,
+    judged: Judgement,
+    recommendation: str,
+    rests_on: tuple[Measurement, ...],
+    *,
+    negative: bool = False,
+) -> Finding:
+    return Finding(statement, judged.strength, judged.rule, recommendation, negative, rests_on)

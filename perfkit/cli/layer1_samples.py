@@ -1,0 +1,132 @@
+"""What `perfkit layer1` takes and prints for sampled series: options, the table of methods, how they
+compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from layers.evidence.result import Result
+from layers.evidence.wording import counted, exact_pct
+from layers.layer1_gpu_busy.collect import Collected
+from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from parsers.errors import UsageError
+from perfkit.cli import output
+from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_view import fired_guards, show_checks, show_headline
+
+if TYPE_CHECKING:
+    from layers.layer1_gpu_busy.cross_check import Comparison
+    from layers.layer1_gpu_busy.cross_judge import CrossChecked
+    from layers.layer1_gpu_busy.methods import Method
+    from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
+
+Dcgm = Annotated[
+    list[str] | None,
+    typer.Option("--dcgm", metavar="FILE", help="Output of dcgmi dmon or dcgm-exporter; may be repeated."),
+]
+Smi = Annotated[
+    list[str] | None,
+    typer.Option("--smi", metavar="FILE", help="Output of nvidia-smi: csv, dmon, pmon; may be repeated."),
+]
+UtcOffset = Annotated[
+    str,
+    typer.Option(
+        "--utc-offset", metavar="+HH:MM", help="How far the clock of logs without time zone was ahead of UTC."
+    ),
+]
+
+OFFSET = re.compile(r"([+-]?)(\d\d?)(?::?(\d\d))?")
+NS_PER_MINUTE = 60_000_000_000
+MAX_OFFSET_MINUTES = 14 * 60
+"""Of any time zone (Kiribati)."""
+METHODS_SHOWN = 24
+NAME_CHARACTERS = 24
+TIMES = {True: "agree", False: "DIFFER", None: "beside"}
+
+
+def offset_ns(text: str) -> int:
+    """`+02:00`, `-0530` or `2` in nanoseconds; UsageError for anything else."""
+    found = OFFSET.fullmatch(text.strip())
+    minutes = 60 * int(found[2]) + int(found[3] or 0) if found else MAX_OFFSET_MINUTES + 1
+    if found is None or minutes > MAX_OFFSET_MINUTES:
+        raise UsageError(f"--utc-offset {text}: give it as +HH:MM, such as +02:00 or -05:30")
+    return (-1 if found[1] == "-" else 1) * minutes * NS_PER_MINUTE
+
+
+def read_samples(paths: Sequence[str], utc_offset: str) -> list[SampledAnalysis]:
+    """Every named log, analysed."""
+    from layers.layer1_gpu_busy.collect_sampled import collect_samples
+
+    shift_ns = offset_ns(utc_offset)
+    with output.progress(f"reading {counted(len(paths), 'log')}", len(paths)) as step:
+        return collect_samples(paths, shift_ns, step)
+
+
+def cross_judged(
+    collected: Collected, samples: Sequence[SampledAnalysis], thresholds: Thresholds
+) -> CrossChecked:
+    """The result of traces, if any, and logs together."""
+    from layers.layer1_gpu_busy.cross_judge import judge_with_samples
+
+    return judge_with_samples(collected.traces, samples, thresholds, collected.unread)
+
+
+def methods_extra(checked: CrossChecked) -> Extra:
+    """The table of methods, to be shown beside a trace."""
+    return Extra("methods", checked.result.sections["methods"], lambda: _show_methods(checked))
+
+
+def show_samples(result: Result, checked: CrossChecked, extras: Sequence[Extra]) -> None:
+    """Print a result that rests on sampled series alone."""
+    show_headline(result)
+    for extra in extras:
+        output.line()
+        extra.show()
+    show_checks(result.guards)
+    output.line()
+    first = next((f for f in result.findings), None)
+    if first is not None:
+        output.paragraph("strength", f"{first.strength} ({first.rule})")
+    for file in dict.fromkeys(card.file.artifact for card in checked.cards):
+        output.paragraph("artifact", f"{file.path} sha256 {file.sha256[:16]}…")
+    for _, code in list(fired_guards(result.guards))[:1]:
+        output.paragraph("explain", f"perfkit explain {code}")
+
+
+def _show_methods(checked: CrossChecked) -> None:
+    rows = [_row(method) for method in checked.methods[:METHODS_SHOWN]]
+    head = ["method", "card", "measures", "value", "n", "window s"]
+    if rows:
+        output.show(output.table(head, rows, right=[3, 4, 5]))
+    if len(checked.methods) > METHODS_SHOWN:
+        output.line(f"and {len(checked.methods) - METHODS_SHOWN} more: --json lists all")
+    for meaning in dict.fromkeys(method.meaning for method in checked.methods):
+        output.paragraph(meaning.measures, f"{meaning.means} ({meaning.instrument}, {meaning.scale})")
+    for comparison in _telling(checked.comparisons):
+        output.paragraph(TIMES[comparison.agree], _compared(comparison))
+    idle = sum(card.idle for card in checked.cards)
+    if idle and any(card.word is not Word.VOID for card in checked.cards):
+        output.paragraph("idle", f"{counted(idle, 'card')} did nothing and is left out")
+
+
+def _row(method: Method) -> list[str]:
+    seconds = f"{method.window.length_ns / 1e9:,.1f}" if method.window else "not known"
+    card = method.card[:NAME_CHARACTERS]
+    return [method.method, card, method.measures, exact_pct(method.value), f"{method.n:,}", seconds]
+
+
+def _telling(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """One of each kind of pair, those that differ first: eight cards say the same eight times."""
+    ordered = sorted(comparisons, key=lambda c: c.agree is not False)
+    return list({(c.a.measures, c.b.measures, c.agree, c.times): c for c in reversed(ordered)}.values())[::-1]
+
+
+def _compared(c: Comparison) -> str:
+    return (
+        f"{c.a.card}: {c.a.measures} {exact_pct(c.a.value)} and {c.b.measures} {exact_pct(c.b.value)} "
+        f"(n = {c.b.n:,}, {c.times}): {c.why}"
+    )
