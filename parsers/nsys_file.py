@@ -13,7 +13,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 
 MAGIC = b"SQLite format 3\0"
+HEADER_BYTES = 100
 WAL_FORMAT = 2
-"""Byte 18 of a file in write-ahead mode (sqlite.org/fileformat2.html)."""
+"""Byte 18 of a file in write-ahead mode; bytes 16 and 17 hold the page size (sqlite.org/fileformat2.html)."""
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 EXPORT_COMMAND = "nsys export --type sqlite"
@@ -75,15 +76,17 @@ def _header(path: str) -> bytes:
         raise UnreadableInput(f"{path}: a report of nsys, which only nsys reads: {advice}")
     try:
         with open(path, "rb") as file:
-            header = file.read(100)
+            header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}: check the path and its permissions") from error
     if not header:
         raise UnreadableInput(
             f"{path}: the file is empty: the export failed or is still running; export again"
         )
-    if not header.startswith(MAGIC) or len(header) < 100:
+    if not header.startswith(MAGIC) or len(header) < HEADER_BYTES:
         raise UnreadableInput(f"{path}: no SQLite database: make one with {EXPORT_COMMAND}")
+    if size < int.from_bytes(header[16:18], "big"):
+        raise UnreadableInput(f"{path}: cut in its first page ({size:,} bytes): copy or export it again")
     return header
 
 
@@ -143,19 +146,30 @@ class NsysFile:
         self, table: str, columns: str, where: str = "", *, may_hide_device_work: bool
     ) -> Iterator[list[Row]]:
         """Rows of a table, BLOCK_ROWS at a time; where the file is damaged, those up to the damage."""
-        name, read = self.find(table), 0
+        name, read, damage = self.find(table), 0, None
         if name is None:
             return
-        try:
-            cursor = self._connection.execute(f'SELECT {columns} FROM "{name}" {where}')
-            while rows := cursor.fetchmany(BLOCK_ROWS):
-                read += len(rows)
-                yield rows
-        except sqlite3.DatabaseError as error:
-            if not getattr(error, "sqlite_errorname", "").startswith(_DAMAGED):
-                raise self._unreadable(error) from error
-            what = f"{name}: the file is damaged: {read:,} rows read, how many more there were is unknown"
-            self.losses.append(Loss(what, -1, 0, 0, may_hide_device_work))
+        cursor: Iterator[Row] | None = None
+        while damage is None:
+            rows: list[Row] = []
+            try:
+                cursor = cursor or self._connection.execute(f'SELECT {columns} FROM "{name}" {where}')
+                rows.extend(islice(cursor, BLOCK_ROWS))
+            except sqlite3.DatabaseError as error:
+                damage = error
+            if not rows:
+                break
+            read += len(rows)
+            yield rows
+        if damage is not None:
+            self._lose(name, read, damage, may_hide_device_work)
+
+    def _lose(self, table: str, read: int, damage: sqlite3.DatabaseError, may_hide_device_work: bool) -> None:
+        """Note what damage cost; anything but damage stops the reading."""
+        if not getattr(damage, "sqlite_errorname", "").startswith(_DAMAGED):
+            raise self._unreadable(damage) from damage
+        what = f"{table}: the file is damaged: {read:,} rows read, how many more there were is unknown"
+        self.losses.append(Loss(what, -1, 0, 0, may_hide_device_work))
 
     def columns(
         self,
