@@ -81,7 +81,8 @@ def read_sequentially(
             return _read_behind(decoder.parts, stream, text[1:], offset + 1)
         if final:
             what = "the event array has no closing bracket: the file may be cut"
-            decoder.parts.lose(Loss(what, offset, 0, 0, True))
+            cut = bool(beginning.before or text.strip())  # a bare array may do without its bracket
+            decoder.parts.lose(Loss(what, offset, 0, 0, True, rest_is_missing=cut))
             return Ending(decoder.parts, None, offset, offset)
 
 

@@ -15,7 +15,8 @@ class Loss:
 
     `offset` counts bytes of the decompressed text (-1: no one place). `lost_bytes` is what was given up
     there, 0 for a repair that lost nothing. `may_hide_device_work`: the lost text may have held device
-    events, so that a busy ratio of the rest is a lower bound only.
+    events, so that a busy ratio of the rest is a lower bound only. `rest_is_missing`: the file ends here
+    before its end, so nobody knows how much is lost.
     """
 
     what: str
@@ -23,3 +24,4 @@ class Loss:
     lost_bytes: int
     lost_events: int
     may_hide_device_work: bool
+    rest_is_missing: bool = False

@@ -168,7 +168,7 @@ class _Gzip:
     def _end(self) -> None:
         self._rest = iter(())
         if not self._inflater.eof:
-            self._lose("the gzip file ends before its end: it was cut")
+            self._lose("the gzip file ends before its end: it was cut", rest_is_missing=True)
 
     def _inflate(self, limit: int) -> bytes:
         if self._inflater.eof and not self._next_member():
@@ -176,7 +176,7 @@ class _Gzip:
         try:
             data: bytes = self._inflater.decompress(self._packed, limit)
         except isal_zlib.error as error:  # type: ignore[misc]
-            self._lose(f"the gzip data are damaged ({error})")
+            self._lose(f"the gzip data are damaged ({error})", rest_is_missing=True)
             known = self._text_bytes - self._member_text_at
             self._rest = text_before_damage(self._file.path, self._member_at, known)
             return b""
@@ -196,8 +196,8 @@ class _Gzip:
         self._lose("bytes after the gzip data are not gzip: ignored", hides=False)
         return False
 
-    def _lose(self, what: str, hides: bool = True) -> None:
-        self.losses.append(Loss(what, self._text_bytes, 0, 0, hides))
+    def _lose(self, what: str, hides: bool = True, rest_is_missing: bool = False) -> None:
+        self.losses.append(Loss(what, self._text_bytes, 0, 0, hides, rest_is_missing))
 
 
 def open_text(path: str, *, wanted: str = "JSON", utf16: bool = False) -> TextStream:

@@ -12,6 +12,8 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.judge import judge_traces
+from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.next_steps import BY_CAUSE
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from parsers.errors import UsageError
 from tests.layer1_traces import (
@@ -275,7 +277,7 @@ def test_a_host_bound_device_gets_its_next_layer_and_a_negative_finding(judge: J
     result = judge(steady())
     first, limit = result.findings[:2]
     assert first.statement.endswith("n = 201 operations): the host does not keep it busy")
-    assert first.recommendation.startswith("go to Layer 2")
+    assert first.recommendation == BY_CAUSE[Cause.LAUNCH_BOUND]
     assert limit.negative and limit.statement.endswith("making all of them free would save at most 30.0 %")
     assert {m.name for m in first.measurements} == {"device_op_ratio", "kernel_time_ratio"}
 

@@ -151,7 +151,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK103": (lambda: launches_without_kernels(5), r"5 of 206 kernel launches without an operation"),
     "PK104": (host_only, r"1 event, all of the host"),
     "PK105": (lambda: steady(operations=100), r"101 operations: capture 5 steady steps or more"),
-    "PK106": (lambda: damaged('{"ph": "X", "cat": "kernel", "name": "cut'), r"bytes lost"),
+    "PK106": (lambda: damaged('{"ph": "X", "cat": "kernel", "name": "a" "b"}'), r"bytes lost"),
     "PK107": (lambda: without_times(3), r"3 operations beside 201 with timestamp 0"),
     "PK108": (lambda: one_long_kernel(601_000), r"the longest operation, long, is 50.0 % of all busy time"),
     "PK109": (lambda: late_second_part(2 * WINDOW_NS), r"the longest gap is 50.\d % of the device window"),
@@ -261,7 +261,7 @@ def test_a_healthy_trace_fires_no_guard_at_all(tmp_path: Path) -> None:
         ("PK101", lambda: blind_long_after_a_busy_window(), Effect.VOID),
         ("PK102", lambda: with_replays(5, 5, 3), Effect.DIRECTIONAL),
         ("PK102", lambda: short_replay_of_a_busy_device(), Effect.NOTE),
-        ("PK106", lambda: damaged('{"ph": "X", "cat": "kernel", "name": "cut'), Effect.DIRECTIONAL),
+        ("PK106", lambda: damaged('{"ph": "X", "cat": "kernel", "name": "a" "b"}'), Effect.DIRECTIONAL),
         ("PK106", lambda: damaged('{"ph": "X", "cat": "cpu_op", "name": "a" "b"}'), Effect.NOTE),
         ("PK112", lambda: captured(201), Effect.NOTE),
         ("PK112", lambda: captured(202), Effect.VOID),
@@ -335,10 +335,24 @@ def other_device() -> TraceBuilder:
     return trace
 
 
-def test_a_cut_file_is_directional_and_says_where(tmp_path: Path) -> None:
-    text = steady().text()
+@pytest.mark.parametrize(
+    ("kernel_ns", "effect"), [(HOST_BOUND_NS, Effect.VOID), (DEVICE_BOUND_NS, Effect.DIRECTIONAL)]
+)
+def test_what_a_cut_file_lacks_may_have_filled_its_idle_time(
+    kernel_ns: int, effect: Effect, tmp_path: Path
+) -> None:
+    text = steady(kernel_ns).text()
     path = tmp_path / "cut.json"
     path.write_text(text[: len(text) * 3 // 4])
     found = checks(analysed_file(path))["PK106"]
-    assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
-    assert "at byte" in found.message and "device work may be missing" in found.message
+    assert (found.fired, found.effect) == (True, effect)
+    assert "at byte" in found.message and "nobody knows how many are missing" in found.message
+
+
+def test_a_file_cut_before_its_first_device_operation_is_called_cut(tmp_path: Path) -> None:
+    text = host_only().text()
+    path = tmp_path / "cut.json"
+    path.write_text(text[: text.rindex("]")])
+    found = checks(analysed_file(path))
+    assert found["PK106"].effect is Effect.VOID and "0 device operations read" in found["PK106"].message
+    assert "PK104" not in found

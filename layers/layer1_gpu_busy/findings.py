@@ -16,6 +16,7 @@ from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
+from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.thresholds import Word
 
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
@@ -23,8 +24,6 @@ NO_KERNELS = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH)
 SHORT_NAME_CHARACTERS = 60
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
-QUEUED_NEXT = "first find what the device waited for, since the host was ahead of it: perfkit explain PK117"
-LAYER_2_NEXT = "go to Layer 2: which stage holds requests, and stacks of the scheduler thread"
 
 
 def work_was_queued(guards: Sequence[Checked]) -> bool:
@@ -72,7 +71,7 @@ def _verdict(
     base = f"{scope}: busy {pct(ratio)} of its own window ({window})"
     if word is Word.HOST_BOUND:
         why = "it was idle with work already queued" if queued else "the host does not keep it busy"
-        yield _finding(f"{base}: {why}", judged, QUEUED_NEXT if queued else LAYER_2_NEXT, rests_on)
+        yield _finding(f"{base}: {why}", judged, next_step(word, device), rests_on)
         limit = f"{scope}: kernels are not the limit: making all of them free would save at most {pct(ratio)}"
         yield _finding(limit, judged, "leave kernels and attention back end alone", rests_on, negative=True)
     elif word is Word.DEVICE_BOUND:
@@ -82,9 +81,7 @@ def _verdict(
         yield _finding(f"{base}: the device is the limit", judged, top_kernel_advice(device), rests_on)
         yield _finding(limit, judged, "leave scheduling and launch overhead alone", rests_on, negative=True)
     else:
-        yield _finding(
-            f"{base}: between the thresholds", judged, "capture again, or add a second method", rests_on
-        )
+        yield _finding(f"{base}: between the thresholds", judged, next_step(word, device), rests_on)
 
 
 def top_kernel_advice(device: DeviceAnalysis) -> str:
@@ -131,12 +128,7 @@ def _idle(
     of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {idle.gaps:,} gaps"
     what = f"{scope}: {pct(cause_ns / idle.idle_ns)} of the idle time ({of_what})"
     where = f"; most of it lies {place} ({pct(place_ns / idle.idle_ns)})"
-    yield _finding(
-        f"{what}: {cause}{where}",
-        hinted,
-        "Layer 2: which line of which thread (py-spy with --idle)",
-        rests_on,
-    )
+    yield _finding(f"{what}: {cause}{where}", hinted, BY_CAUSE[cause], rests_on)
 
 
 def _symptom(symptom: Symptom, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str) -> Finding:

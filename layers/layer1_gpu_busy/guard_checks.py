@@ -101,6 +101,8 @@ def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
 def no_device_activity(facts: TraceFacts) -> Outcome | None:
     if facts.device is not None:
         return Outcome(False, counted(facts.device.busy.events, "device operation"))
+    if any(loss.rest_is_missing for loss in facts.trace.losses):
+        return None
     return Outcome(True, why_no_device_activity(facts.trace))
 
 
@@ -166,9 +168,14 @@ def damage(facts: TraceFacts) -> Outcome | None:
     lost_bytes = sum(loss.lost_bytes for loss in losses)
     what = "; ".join(f"{loss.what}{_where(loss.offset)}" for loss in losses[:SHOWN])
     more = f"; and {len(losses) - SHOWN} more" if len(losses) > SHOWN else ""
+    if any(loss.rest_is_missing for loss in losses):
+        read = counted(facts.device.busy.events if facts.device else 0, "device operation")
+        message = f"{what}{more}: {read} read, and nobody knows how many are missing"
+        return Outcome(True, message, Effect.DIRECTIONAL if facts.word is Word.DEVICE_BOUND else None)
     hides = any(loss.may_hide_device_work for loss in losses)
     missing = "; device work may be missing" if hides else ""
-    return Outcome(True, f"{what}{more} ({lost_bytes:,} bytes lost){missing}", None if hides else Effect.NOTE)
+    effect = Effect.DIRECTIONAL if hides else Effect.NOTE
+    return Outcome(True, f"{what}{more} ({lost_bytes:,} bytes lost){missing}", effect)
 
 
 def _where(offset: int) -> str:

@@ -97,12 +97,13 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         code="PK106",
         name="damaged-file",
         layer="layer1",
-        effect=Effect.DIRECTIONAL,
+        effect=Effect.VOID,
         sees="A trace that other tools refuse, or read without a word.",
         cause="The file was cut or holds invalid JSON; what could be read was read.",
-        detection="Text that could not be decoded, a gzip stream without its end, events with impossible "
-        "times.",
-        remedy="Copy or record the file again. Until then the ratio is that of what was read.",
+        detection="A file that ends before its end is void: what is missing may have filled the idle time "
+        "(where the rest is device-bound all the same, it is a hint). Text lost in the middle leaves a hint "
+        "when it may hold device work, else a note.",
+        remedy="Copy or record the file again.",
         source="pytorch issues 98432, 113001, 136180; kineto issues 80 and 336.",
         check=checks.damage,
     ),

@@ -20,23 +20,17 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.collect import Unread
-from layers.layer1_gpu_busy.findings import QUEUED_NEXT, device_findings, work_was_queued
+from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
 from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.next_steps import next_step
 from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK, RankTable, rank_table
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-
-NEXT = {
-    Word.HOST_BOUND: "Layer 2: which stage holds requests, then py-spy --idle on the scheduler thread",
-    Word.DEVICE_BOUND: "kernels: perfkit roofline, then the ncu command of the top kernels",
-    Word.UNDECIDED: "a longer steady capture, or a second method (dcgmi dmon, nvidia-smi dmon)",
-}
-"""Where each verdict leads."""
 
 DIFFER_NEXT = "the devices one by one, since they differ: give the file of each by itself"
 
@@ -151,9 +145,9 @@ def _next(word: Word, standing: Sequence[Judged]) -> str:
     """Where to look, and for a host-bound device what kernel work could win at most."""
     if len({j.word for j in standing}) > 1:
         return DIFFER_NEXT
+    step = next_step(word, _device(min(standing, key=_ratio)))
     if word is not Word.HOST_BOUND:
-        return NEXT[word]
-    step = QUEUED_NEXT if any(work_was_queued(j.guards) for j in standing) else NEXT[word]
+        return step
     return f"{step}. Kernel tuning can win at most {pct(max(map(_ratio, standing)))}"
 
 

@@ -1,0 +1,37 @@
+"""Where to look after Layer 1, told from what was found: the verdict, and the chief cause of idle time."""
+
+from __future__ import annotations
+
+from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.thresholds import Word
+
+BY_CAUSE = {
+    Cause.LAUNCH_BOUND: "launch overhead: CUDA graphs, fusion or torch.compile, then the trace again",
+    Cause.HOST_WORK: "Layer 2: stacks of the launching thread (py-spy with --idle) say which line",
+    Cause.SYNC: "the line that waits: torch.cuda.set_sync_debug_mode, or stacks with --idle",
+    Cause.COPY: "the copy that blocks: pinned memory and non_blocking, or keep the value on the device",
+    Cause.NOTHING_SUBMITTED: "what the launching thread waited for: is there load, and which stage holds it?",
+    Cause.QUEUED: "first what the device waited for, since the host was ahead of it: perfkit explain PK117",
+    Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",
+}
+"""What each chief cause of idle time leads to."""
+NO_ANATOMY = "where the idle time lies: the same command without --busy-only"
+DEVICE_BOUND = "kernels: perfkit roofline, then the ncu command of the top kernels"
+NO_IDLE = "a second method beside the trace (dcgmi dmon, nvidia-smi dmon)"
+
+
+def next_step(word: Word, device: DeviceAnalysis) -> str:
+    """Where one device's result leads."""
+    if word is Word.DEVICE_BOUND:
+        return DEVICE_BOUND
+    cause = chief_cause(device)
+    if cause is None:
+        return NO_ANATOMY if device.idle is None else NO_IDLE
+    return BY_CAUSE[cause]
+
+
+def chief_cause(device: DeviceAnalysis) -> Cause | None:
+    """The cause of most of the idle time; None where there is none, or nobody looked."""
+    if device.idle is None or not device.idle.idle_ns:
+        return None
+    return max(device.idle.by_cause_ns.items(), key=lambda item: item[1])[0]
