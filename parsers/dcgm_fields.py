@@ -63,7 +63,7 @@ FIELDS = (
 BY_SHORT_NAME = {field.short_name: field for field in FIELDS}
 BY_EXPORTER_NAME = {name: field for field in FIELDS for name in field.exporter_names}
 
-BLANKS = ((2.0**31 - 16, 2.0**31 - 1), (2.0**47, 2.0**48), (2.0**63 - 16, 2.0**63))
+BLANKS = ((2**31 - 16, 2**31 - 1), (2**47, 2**48), (2**63 - 16, 2**63))
 """Numbers that say "no value" (DCGM_INT32_BLANK, DCGM_FP64_BLANK, DCGM_INT64_BLANK and the 15 after each: not
 found, not supported, not permitted ...). No field above reaches them."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from parsers.nvidia_smi_fields import (
     CSV_FIELDS,
@@ -121,7 +122,7 @@ class _Rows:
         if at_ns is None and header.time is not None:
             sampling.lose("no time in the time column", sum(map(len, cells)))
             return
-        device = _whole_number(cells, header.index, NO_DEVICE)
+        device = _whole_number(cells[header.index], NO_DEVICE) if header.index is not None else NO_DEVICE
         if header.mig is not None and cells[header.mig].strip().lower() == MIG_ENABLED:
             sampling.mig_devices.add(device)
         for at, scale, column in self._columns_of(cells, device, at_ns):
@@ -141,7 +142,7 @@ class _Rows:
         self, cells: Sequence[str], device: int, at_ns: int | None
     ) -> list[tuple[int, float, Column]]:
         entity = self._entity(cells, device, at_ns)
-        pid = _whole_number(cells, self.header.pid, NO_PROCESS)
+        pid = _whole_number(cells[self.header.pid], NO_PROCESS) if self.header.pid is not None else NO_PROCESS
         if (found := self._columns.get((entity, pid))) is not None:
             return found
         if len(self._columns) >= MAX_SERIES:
@@ -171,10 +172,11 @@ class _Rows:
         return self._position
 
 
-def _whole_number(cells: Sequence[str], at: int | None, otherwise: int) -> int:
-    text = cells[at].strip() if at is not None else ""
-    return int(text) if text.isdecimal() and len(text) < MAX_DIGITS else otherwise
-
-
 MAX_DIGITS = 10
 """Of a GPU's index and of a process id."""
+
+
+@lru_cache(maxsize=1024)
+def _whole_number(cell: str, otherwise: int) -> int:
+    text = cell.strip()
+    return int(text) if text.isdecimal() and len(text) < MAX_DIGITS else otherwise

@@ -18,16 +18,16 @@ from parsers.sampling import Sampling
 from parsers.series_model import NO_DEVICE, PlainSample
 
 EXPORTER, SERVER = "dcgm-exporter", "prometheus"
-SAMPLE_LINE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9NI.]")
+LABELLED_SAMPLE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\{.*\}\s+[-+0-9NI.]")
 COMMENT = re.compile(r"#\s*(HELP|TYPE|EOF|UNIT)\b")
-NS_PER_S = 1e9
+MS_PER_S, NS_PER_MS = 1e3, 10**6
 MAX_DIGITS = 10
 """Of a GPU's index."""
 
 
 def is_prometheus(text: str) -> bool:
-    """Whether a line looks like one of this format."""
-    return bool(COMMENT.match(text) or SAMPLE_LINE.match(text))
+    """Whether a line is one of this format and of no other: a comment of it, or a sample with labels."""
+    return bool(COMMENT.match(text) or LABELLED_SAMPLE.match(text))
 
 
 def read_prometheus(texts: Iterable[str], sampling: Sampling) -> str:
@@ -76,4 +76,4 @@ def _add_plain(sample: Sample, sampling: Sampling) -> None:
 
 def _at_ns(sample: Sample) -> int | None:
     at = sample.timestamp
-    return None if at is None else round(float(at) * NS_PER_S)
+    return None if at is None else round(float(at) * MS_PER_S) * NS_PER_MS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 NO_VALUE = frozenset(
     {
@@ -26,6 +27,8 @@ UNITS = {
 """What a number is multiplied with to be in bytes, percent, watts, megahertz or degrees."""
 
 MIB = 2**20
+MAX_CELL_CHARACTERS = 64
+"""The longest way to say that there is no value has 46."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -34,12 +37,15 @@ class Malformed(ValueError):
     """A cell that is neither a number nor a known way to say that there is none."""
 
 
+@lru_cache(maxsize=8192)
 def read_number(text: str, scale: float = 1) -> float | None:
     """The cell's number, times the unit that it carries, else times `scale`; None where it says that it has
     none.
 
-    Raises Malformed for anything else, infinite numbers included.
+    Raises Malformed for anything else, infinite numbers included. Cells repeat, so answers are kept.
     """
+    if len(text) > MAX_CELL_CHARACTERS:
+        raise Malformed(text[:MAX_CELL_CHARACTERS])
     try:
         value = float(text) * scale
     except ValueError:
