@@ -78,13 +78,13 @@ CASES = (
     Case(
         "h100_bert_small_hostbound.json.gz",
         "HOST-BOUND?",
-        "PK105",
+        "PK105 PK129",
         "One step of 61 operations of a small model: plainly launch-bound, and too little to conclude.",
     ),
     Case(
         "h100_owlv2_large.json.gz",
         "HOST-BOUND",
-        "",
+        "PK129",
         "5,165 operations, and pauses of 120 ms between a copy out and a copy in, while the host zooms "
         "images.",
     ),
@@ -159,7 +159,7 @@ CASES = (
     Case(
         "sglang_qwen3_8b_prefilldecode.json.gz",
         "HOST-BOUND?",
-        "PK117",
+        "PK117 PK129",
         "A prefill of 15,360 tokens, then one pause of 493 ms before a kernel that had long been launched.",
     ),
     Case(

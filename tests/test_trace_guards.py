@@ -118,6 +118,13 @@ def device_side_only() -> TraceBuilder:
     return trace
 
 
+def with_stacks() -> TraceBuilder:
+    """A host-bound trace with a Python frame in it."""
+    trace = steady()
+    trace.python_function("model.py(1): forward", FIRST_NS, PERIOD_NS)
+    return trace
+
+
 def host_far_ahead() -> TraceBuilder:
     """All launches lie before the first kernel, and the device idles all the same."""
     trace = TraceBuilder()
@@ -163,6 +170,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK116": (lambda: steady(DEVICE_BOUND_NS), r"SM active and tensor active: not measured"),
     "PK117": (host_far_ahead, r"100.0 % of the idle time passed with work already queued"),
     "PK127": (lambda: copying(6_500), r"kernel time 30.0 %, device-op time 95.0 %"),
+    "PK129": (with_stacks, r"1 Python frame recorded"),
 }
 """The guard's code, a trace with its trap, and what the message says of it."""
 
@@ -184,6 +192,7 @@ CLEAR: dict[str, Make] = {
     "PK116": steady,
     "PK117": steady,
     "PK127": lambda: copying(5_500),
+    "PK129": steady,
 }
 
 NOT_ASKED: dict[str, Make] = {
@@ -200,9 +209,10 @@ NOT_ASKED: dict[str, Make] = {
     "PK116": host_only,
     "PK117": one_kernel,
     "PK127": host_only,
+    "PK129": host_only,
 }
 ALWAYS_ASKED = {"PK104", "PK106"}
-NOT_ASKED_BUSY_ONLY = {"PK103", "PK109", "PK111", "PK112", "PK114", "PK115", "PK117"}
+NOT_ASKED_BUSY_ONLY = {"PK103", "PK109", "PK111", "PK112", "PK114", "PK115", "PK117", "PK129"}
 """What only the host's events, or the whole inventory, can tell."""
 
 

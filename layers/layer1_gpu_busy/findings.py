@@ -19,6 +19,7 @@ from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.thresholds import Word
 
+STACKS = "Python stacks were recorded, which slows the host (PK129)"
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
 NO_KERNELS = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH)
 SHORT_NAME_CHARACTERS = 60
@@ -44,7 +45,8 @@ def device_findings(
     """All findings for one device whose verdict is not void; `supported`: another method says the same."""
     steps = len(device.steps.steps) if device.steps else 0
     facts = Trace(steps=steps, operations=device.busy.events, captures=captures, supported=supported)
-    judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED)
+    doubt = STACKS if any(c.fired and c.name == "stacks-slow-the-host" for c in guards) else ""
+    judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED, doubt=doubt)
     hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
     if judged is None or hinted is None:
         return []

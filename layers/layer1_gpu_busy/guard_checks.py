@@ -290,3 +290,11 @@ def idle_while_queued(facts: TraceFacts) -> Outcome | None:
     queue = f"; median queue at a launch: {counted(round(depth), 'operation')}" if depth is not None else ""
     fired = share > QUEUED_SHARE and facts.word is Word.HOST_BOUND
     return Outcome(fired, f"{pct(share)} of the idle time passed with work already queued{queue}")
+
+
+def python_stacks(facts: TraceFacts) -> Outcome | None:
+    if facts.trace.busy_only or facts.device is None:
+        return None
+    frames = _complete_events(facts.trace, Role.PYTHON)
+    fired = frames > 0 and facts.word is Word.HOST_BOUND
+    return Outcome(fired, f"{counted(frames, 'Python frame')} recorded, each at a cost to the host")

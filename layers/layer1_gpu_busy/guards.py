@@ -267,4 +267,18 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         source="A public nsys export of 2 H100: kernel time 2.3 %, device-op time 99.3 %.",
         check=checks.busy_with_copies,
     ),
+    Guard(
+        code="PK129",
+        name="stacks-slow-the-host",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A host-bound trace that was recorded with Python stacks.",
+        cause="Recording every Python call slows the host and not the device, so part of the idle time is the "
+        "profiler's own.",
+        detection="A host-bound ratio in a trace that holds Python frames. The finding is weak: a known confound.",
+        remedy="Record once more without stacks (with_stack=False) for how much; keep the trace with stacks "
+        "for where.",
+        source="SGLang-Omni skill omni-gpu-deep-dive: where from a stacks-on trace, how much from another.",
+        check=checks.python_stacks,
+    ),
 )

@@ -11,7 +11,7 @@ BY_CAUSE = {
     Cause.SYNC: "the line that waits: torch.cuda.set_sync_debug_mode, or stacks with --idle",
     Cause.COPY: "the copy that blocks: pinned memory and non_blocking, or keep the value on the device",
     Cause.NOTHING_SUBMITTED: "what the launching thread waited for: is there load, and which stage holds it?",
-    Cause.QUEUED: "first what the device waited for, since the host was ahead of it: perfkit explain PK117",
+    Cause.QUEUED: "first find what the device waited for: the host was ahead of it (perfkit explain PK117)",
     Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",
 }
 """What each chief cause of idle time leads to."""

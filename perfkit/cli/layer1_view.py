@@ -216,7 +216,7 @@ def show_checks(guards: Sequence[Checked]) -> None:
     codes = {code for _, code in fired}
     clear = dict.fromkeys(g.code for g in guards if g.code not in codes)
     if clear:
-        output.paragraph("clear", ", ".join(clear))
+        output.paragraph("checks", f"{counted(len(clear), 'other check')} found nothing (--json lists them)")
 
 
 def fired_guards(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Checked]]:
