@@ -13,6 +13,7 @@ from typing import Any
 from layers.evidence.guard import Guard
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
+from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
@@ -39,7 +40,7 @@ def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
     return guards
 
 
-CATALOGUE = gather(TRACE_GUARDS, NSYS_GUARDS, RUN_GUARDS, SAMPLED_GUARDS, CROSS_GUARDS)
+CATALOGUE = gather(TRACE_GUARDS, NSYS_GUARDS, RUN_GUARDS, SAMPLED_GUARDS, CROSS_GUARDS, LIVE_GUARDS)
 
 
 def find(code_or_name: str, guards: Iterable[AnyGuard]) -> AnyGuard | None:

@@ -16,6 +16,7 @@ from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.roofline_question import Question
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
+from perfkit.cli import layer1_live as live_now
 from perfkit.cli import layer1_samples as sampled
 from perfkit.cli import options, output
 from perfkit.cli import roofline_options as ask
@@ -39,6 +40,8 @@ def layer1(
     dcgm: sampled.Dcgm = None,
     smi: sampled.Smi = None,
     utc_offset: sampled.UtcOffset = "+00:00",
+    live: live_now.Live = None,
+    gpu_index: live_now.GpuIndex = None,
     compare: Annotated[
         str | None, typer.Option("--compare", metavar="FILE", help="An earlier trace to compare with.")
     ] = None,
@@ -67,8 +70,9 @@ def layer1(
 ) -> int:
     """Is the GPU busy, and where does its idle time lie?
 
-    Reads chrome traces of torch.profiler (plain or gzip) and the logs of dcgmi dmon and nvidia-smi. Ranks of
-    one run go in together; given a trace and a log of one run, it says whether they agree.
+    Reads chrome traces of torch.profiler (plain or gzip) and the logs of dcgmi dmon and nvidia-smi, or
+    samples the GPUs of this machine now. Ranks of one run go in together; given a trace and a log of one run,
+    it says whether they agree.
 
     Example: perfkit layer1 --trace rank*.json.gz
     """
@@ -91,11 +95,15 @@ def layer1(
     elif measured_tpot is not None:
         raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
     logs = [*(dcgm or []), *(smi or [])]
-    paths = _find([*(trace or []), *(files or [])], logs)
+    paths = _find([*(trace or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 
     samples = sampled.read_samples(logs, utc_offset) if logs else []
+    now = None
+    if live is not None:
+        now = live_now.sample_live(live, gpu_index or [], investigation, keep=not no_record)
+        samples += now.analyses
     collected = _collect(paths, busy_only) if paths else Collected((), ())
     extras = []
     if samples:
@@ -105,6 +113,9 @@ def layer1(
     else:
         crossed = None
         result = judge_traces(collected.traces, thresholds, collected.unread)
+    if now is not None:
+        result = live_now.with_sampling(result, now)
+        extras.append(live_now.sampling_extra(now))
     if question is not None:
         extras.append(roofline_extra(collected, question))
     if compare is not None:
@@ -131,8 +142,8 @@ def _artifacts(collected: Collected, samples: Sequence[SampledAnalysis]) -> list
     return [*(trace.artifact for trace in collected.traces), *(file.artifact for file in samples)]
 
 
-def _find(names: list[str], logs: list[str]) -> list[str]:
-    if not names and not logs:
+def _find(names: list[str], sampled: bool) -> list[str]:
+    if not names and not sampled:
         raise UsageError("name a trace: perfkit layer1 --trace FILE (perfkit layer1 --help shows the rest)")
     return find_trace_files(names) if names else []
 

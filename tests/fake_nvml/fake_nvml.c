@@ -143,23 +143,27 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Device *d, unsigned *n, Process *pro
 }
 
 /* GPM: a snapshot is a point in time; every metric between two of them is the utilisation, SM half of it. */
+typedef struct { int gpu, taken; } Snapshot;
 typedef struct { unsigned metric; int result; double value; const char *names[3]; } Metric;
-typedef struct { unsigned version, n; struct timespec *before, *now; Metric metrics[333]; } MetricsGet;
+typedef struct { unsigned version, n; Snapshot *before, *now; Metric metrics[333]; } MetricsGet;
 int nvmlGpmQueryDeviceSupport(Device *d, unsigned *support) {
     support[1] = setting("FAKE_NVML_GPM") || setting("FAKE_NVML_GPM_LIES");
     return SUCCESS;
 }
-int nvmlGpmSampleAlloc(struct timespec **sample) { *sample = calloc(1, sizeof **sample); return SUCCESS; }
-int nvmlGpmSampleFree(struct timespec *sample) { free(sample); return SUCCESS; }
-int nvmlGpmSampleGet(Device *d, struct timespec *sample) {
+int nvmlGpmSampleAlloc(Snapshot **sample) { *sample = calloc(1, sizeof **sample); return SUCCESS; }
+int nvmlGpmSampleFree(Snapshot *sample) { free(sample); return SUCCESS; }
+int nvmlGpmSampleGet(Device *d, Snapshot *sample) {
     if (setting("FAKE_NVML_GPM_LIES")) return NOT_SUPPORTED;
-    return clock_gettime(CLOCK_MONOTONIC, sample);
+    *sample = (Snapshot){d->gpu, 1};
+    return lost(d) ? GPU_IS_LOST : SUCCESS;
 }
-int nvmlGpmMigSampleGet(Device *d, unsigned instance, struct timespec *sample) { return nvmlGpmSampleGet(d, sample); }
+int nvmlGpmMigSampleGet(Device *d, unsigned instance, Snapshot *sample) { return nvmlGpmSampleGet(d, sample); }
 int nvmlGpmMetricsGet(MetricsGet *get) {
+    double util = nth(setting("FAKE_NVML_UTIL"), get->now->gpu, 0);
+    if (!get->before->taken || !get->now->taken) return NOT_SUPPORTED;
     for (unsigned i = 0; i < get->n; i++) {
         get->metrics[i].result = get->metrics[i].metric == 10 ? NOT_SUPPORTED : SUCCESS; /* no DRAM metric */
-        get->metrics[i].value = get->metrics[i].metric == 2 ? 45.5 : 90;
+        get->metrics[i].value = get->metrics[i].metric == 2 ? util / 2 : util;
     }
-    return get->now->tv_sec ? SUCCESS : NOT_SUPPORTED;
+    return SUCCESS;
 }

@@ -82,7 +82,7 @@ def read_inventory(timeout_s: float = TIMEOUT_S) -> Inventory:
     try:
         text = output_of(child_command("layers.collectors.gpu.inventory:main"), timeout_s)
     except ProbeFailed as error:
-        return Inventory(None, None, (), f"NVML: {error}")
+        return Inventory(None, None, (), str(error))
     return msgspec.json.decode(text, type=Inventory)
 
 
@@ -100,7 +100,7 @@ def _ask(nvml: Nvml) -> Inventory:
     problems: list[str] = []
     gpus = tuple(_gpus(nvml, problems))
     if not gpus and not problems:
-        problems.append("NVML: the driver is there and sees no GPU")
+        problems.append("the driver is there and sees no GPU")
     version = nvml.optional("nvmlSystemGetCudaDriverVersion_v2")
     cuda = f"{version // 1000}.{version % 1000 // 10}" if version else None
     return Inventory(nvml.optional("nvmlSystemGetDriverVersion"), cuda, gpus, "; ".join(problems))

@@ -127,6 +127,11 @@ class LiveSampling:
         self.problems += [problem for sampler in self._samplers if (problem := sampler.stop())]
         self.recordings = tuple(read_recording(sampler.path) for sampler in self._samplers)
 
+    @property
+    def sampling(self) -> bool:
+        """Whether anything is being sampled."""
+        return bool(self._samplers)
+
     def _start(self, source: str, devices: Sequence[int]) -> bool:
         sampler = Sampler(source, self._free_path(source), self._period_ns, devices)
         problem = sampler.wait_ready(START_TIMEOUT_S)

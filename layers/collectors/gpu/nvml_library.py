@@ -32,7 +32,7 @@ class Nvml:
         try:
             self.api.nvmlInit()
         except self.api.NVMLError as error:
-            raise SourceUnavailable(f"NVML: {error}{self._advice(error)}") from error
+            raise SourceUnavailable(f"{error}{self._advice(error)}") from error
 
     def __call__(self, function: str, *arguments: Any) -> Any:
         """Call a function of pynvml; raises NVMLError, or AttributeError where the binding lacks it."""

@@ -33,7 +33,7 @@ class NvmlSource:
         for device in self._chosen(devices):
             self._open_device(device)
         if not self._probes:
-            raise SourceUnavailable(f"NVML: {'; '.join(self._notes)}")
+            raise SourceUnavailable("; ".join(self._notes))
         entities = tuple(dict.fromkeys(probe.entity for probe in self._probes))
         without_sm, mig = tuple(self._without_sm), tuple(self._mig)
         self.description = Description(entities, tuple(self._notes), without_sm, mig)
@@ -44,9 +44,9 @@ class NvmlSource:
     def _chosen(self, devices: Sequence[int]) -> Sequence[int]:
         count = int(self._nvml("nvmlDeviceGetCount"))
         if count == 0:
-            raise SourceUnavailable("NVML: the driver is there and sees no GPU")
+            raise SourceUnavailable("the driver is there and sees no GPU")
         if absent := [device for device in devices if device >= count]:
-            raise SourceUnavailable(f"NVML: no GPU {absent[0]}; the indexes are 0 to {count - 1}")
+            raise SourceUnavailable(f"no GPU {absent[0]}; the indexes are 0 to {count - 1}")
         return devices or range(count)
 
     def _open_device(self, device: int) -> None:

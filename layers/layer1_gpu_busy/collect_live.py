@@ -1,0 +1,77 @@
+"""Sample the GPUs of this machine for a while, and put what was recorded where the logs of others go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from layers.collectors.gpu.live import DEFAULT_PERIOD_MS, LiveSampling
+from layers.collectors.gpu.readings import Recording
+from layers.evidence.guard import Checked, apply_guards
+from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS, LiveFacts
+from layers.layer1_gpu_busy.sampled import analyse_samples
+from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
+from parsers.errors import InvalidMeasurement, UsageError
+
+STEP_S = 0.1
+"""How often the progress moves."""
+MAX_SECONDS = 24 * 3600
+"""A day of samples fills a few GB for eight GPUs; nobody means more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One live sampling: its recordings analysed as logs are, its checks, and its section of the document."""
+
+    analyses: tuple[SampledAnalysis, ...]
+    guards: tuple[Checked, ...]
+    recordings: tuple[Recording, ...]
+    section: dict[str, Any]
+
+
+def sample_now(
+    seconds: float,
+    folder: Path,
+    devices: Sequence[int] = (),
+    step: Callable[[], None] = lambda: None,
+) -> Sampled:
+    """Sample into `folder`; `step` is called every STEP_S. Raises InvalidMeasurement where no GPU can be."""
+    with LiveSampling(folder, DEFAULT_PERIOD_MS, devices) as live:
+        _wait(seconds if live.sampling else 0, step)
+    if not live.recordings:
+        raise InvalidMeasurement(f"no GPU could be sampled: {'; '.join(live.problems)}")
+    return Sampled(
+        analyses=tuple(analyse_samples(recording.file) for recording in live.recordings),
+        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.problems))),
+        recordings=live.recordings,
+        section=_section(live),
+    )
+
+
+def checked_seconds(seconds: float) -> float:
+    """The same, if it is a time to sample for; else UsageError."""
+    if not 0 < seconds <= MAX_SECONDS:
+        raise UsageError(f"--live {seconds:g}: give the seconds to sample, such as --live 10")
+    return seconds
+
+
+def _wait(seconds: float, step: Callable[[], None]) -> None:
+    until = time.monotonic() + seconds
+    while (left_s := until - time.monotonic()) > 0:
+        time.sleep(min(STEP_S, left_s))
+        step()
+
+
+def _section(live: LiveSampling) -> dict[str, Any]:
+    return {
+        "problems": live.problems,
+        "samplers": [asdict(recording.cost) for recording in live.recordings],
+        "gpus": [
+            {"index": index, "name": name, "uuid": recording.start.uuids[index]}
+            for recording in live.recordings
+            for index, name in sorted(recording.start.models.items())
+        ],
+    }

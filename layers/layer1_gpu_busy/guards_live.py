@@ -1,0 +1,118 @@
+"""The guards of Layer 1 on sampling that perfkit did itself: whether the sampler saw what it should have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layers.collectors.gpu.readings import Recording
+from layers.evidence.guard import Effect, Guard, Outcome
+from layers.evidence.wording import counted, limit, pct, time_text
+from parsers.series_model import Metric
+
+MISSED_SHARE = 0.1
+"""Ticks without a sample above which the series is thinner than it was asked to be. perfkit's choice."""
+CPU_SHARE = 0.2
+"""Of one core, above which the sampler is load of its own on a small host. perfkit's choice: 50 ms on two
+GPUs costs a few percent."""
+SM_METRICS = (Metric.SM_ACTIVE_RATIO, Metric.TENSOR_ACTIVE_RATIO)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFacts:
+    """All recordings of one sampling, and what went wrong with it in the samplers' own words."""
+
+    recordings: Sequence[Recording]
+    problems: Sequence[str]
+
+
+def _off_cadence(facts: LiveFacts) -> Outcome | None:
+    probes = [probe for recording in facts.recordings for probe in recording.cost.probes if probe.ticks]
+    if not probes:
+        return None
+    worst = max(probes, key=lambda probe: probe.missed / probe.ticks)
+    share = worst.missed / worst.ticks
+    slowest = f"calls p50 {time_text(worst.p50_ns)}, max {time_text(worst.max_ns)}"
+    missed = f"{pct(share)} of {counted(worst.ticks, 'tick')} without a call"
+    return Outcome(share > MISSED_SHARE, f"{worst.entity} {worst.probe}: {missed}; {slowest}")
+
+
+def _costs_cpu(facts: LiveFacts) -> Outcome | None:
+    shares = [r.cost.cpu_share for r in facts.recordings if r.cost.cpu_share is not None]
+    if not shares:
+        return None
+    return Outcome(sum(shares) > CPU_SHARE, f"the samplers used {pct(sum(shares))} of one core")
+
+
+def _lost(facts: LiveFacts) -> Outcome:
+    lost = [one for recording in facts.recordings for one in recording.lost]
+    if not lost:
+        return Outcome(False, "every GPU answered to the end")
+    return Outcome(True, "; ".join(f"{one.entity}: {one.why}" for one in lost))
+
+
+def _sm_not_measured(facts: LiveFacts) -> Outcome | None:
+    series = [series for recording in facts.recordings for series in recording.file.series]
+    seen = {one.device for one in series if one.metric in SM_METRICS and len(one.values)}
+    blind = sorted({one.device for one in series} - seen)
+    if not series:
+        return None
+    if not blind:
+        return Outcome(False, "SM and tensor activity stand beside the utilisation")
+    why = "; ".join(problem for problem in facts.problems if problem.startswith("SM activity"))
+    return Outcome(True, why or f"no SM activity of {', '.join(f'gpu {device}' for device in blind)}")
+
+
+LIVE_GUARDS: tuple[Guard[LiveFacts], ...] = (
+    Guard(
+        code="PK160",
+        name="sampler-off-cadence",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="Fewer samples than the time and the period promise.",
+        cause="The driver answers so slowly that every call to a GPU was still waiting at the next tick.",
+        detection=f"More than {limit(MISSED_SHARE)} of a probe's ticks without a call.",
+        remedy="Trust n, not seconds times rate; turn persistence mode on (nvidia-smi -pm 1), or sample one "
+        "card with --gpu-index.",
+        source="SGLang-Omni methodology 1.3: one nvidia-smi call costs 180 to 340 ms and floors the cadence.",
+        check=_off_cadence,
+    ),
+    Guard(
+        code="PK161",
+        name="sampler-costs-cpu",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A host-bound service that is slower while it is watched.",
+        cause="The sampler takes CPU time from the service that it watches.",
+        detection=f"The samplers' own CPU time, above {limit(CPU_SHARE)} of one core.",
+        remedy="Sample fewer cards (--gpu-index), or keep the service and perfkit on different cores.",
+        source="perfkit: a sampler's own cost is measured and printed.",
+        check=_costs_cpu,
+    ),
+    Guard(
+        code="PK162",
+        name="gpu-lost",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A series that ends before the others.",
+        cause="The GPU fell off the bus, or needs a reset (Xid errors in the kernel's log say why).",
+        detection="NVML answers GPU_IS_LOST or RESET_REQUIRED.",
+        remedy="Look at dmesg for Xid; the samples before the loss stand, those of the other cards too.",
+        source="gpustat issues 125 and 144, nvgpu issue 6: one lost card must not end the others' samples.",
+        check=_lost,
+    ),
+    Guard(
+        code="PK163",
+        name="sm-activity-not-measured",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="A high utilisation, with nothing beside it that says how much of the GPU worked.",
+        cause="NVML's utilisation counts any resident kernel, one thread as much as a full GPU; SM and "
+        "tensor activity need GPM (Hopper and newer) or DCGM.",
+        detection="No sample of SM or tensor activity of a card.",
+        remedy="On a card before Hopper install DCGM (dcgmi and nv-hostengine); perfkit then runs dcgmi dmon "
+        "by itself.",
+        source="NVML, nvmlUtilization_t; NordicHPC sonar issue 181, DCGM issue 182.",
+        check=_sm_not_measured,
+    ),
+)

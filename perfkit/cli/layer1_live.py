@@ -1,0 +1,68 @@
+"""What `perfkit layer1 --live` takes and prints: sampling the GPUs of this machine now."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from layers.evidence.result import Result
+from layers.evidence.wording import counted, pct, time_text
+from perfkit.cli import output
+from perfkit.cli.layer1_extras import Extra
+
+if TYPE_CHECKING:
+    from layers.layer1_gpu_busy.collect_live import Sampled
+
+Live = Annotated[
+    float | None,
+    typer.Option("--live", metavar="SECONDS", help="Sample the GPUs of this machine now, under your load."),
+]
+GpuIndex = Annotated[
+    list[int] | None,
+    typer.Option("--gpu-index", metavar="N", help="With --live: these GPUs alone, in nvidia-smi's order."),
+]
+
+
+def sample_live(seconds: float, devices: Sequence[int], investigation: Path, keep: bool) -> Sampled:
+    """Sample now; recordings are kept as artifacts of the investigation, or nowhere."""
+    from layers.evidence.store import ARTIFACTS
+    from layers.layer1_gpu_busy.collect_live import STEP_S, checked_seconds, sample_now
+
+    steps = round(checked_seconds(seconds) / STEP_S)
+    with ExitStack() as stack:
+        folder = investigation / ARTIFACTS
+        if not keep:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        step = stack.enter_context(output.progress(f"sampling for {seconds:g} s", steps))
+        return sample_now(seconds, folder, devices, step)
+
+
+def with_sampling(result: Result, sampled: Sampled) -> Result:
+    """The result with the checks of the sampling."""
+    return replace(result, guards=[*result.guards, *sampled.guards])
+
+
+def sampling_extra(sampled: Sampled) -> Extra:
+    """What was sampled and what that cost."""
+    return Extra("sampling", sampled.section, lambda: _show(sampled))
+
+
+def _show(sampled: Sampled) -> None:
+    for recording in sampled.recordings:
+        cost = recording.cost
+        calls = sum(probe.calls for probe in cost.probes)
+        slowest = max((probe.p50_ns for probe in cost.probes), default=0.0)
+        used = "" if cost.cpu_share is None else f", {pct(cost.cpu_share)} of one core"
+        what = f", {counted(calls, 'call')}, slowest kind {time_text(slowest)} (p50)" if calls else ""
+        every = time_text(cost.period_ns)
+        output.paragraph(
+            "sampler", f"{cost.source} every {every} for {time_text(cost.elapsed_ns)}{what}{used}"
+        )
+    for problem in sampled.section["problems"]:
+        output.paragraph("note", problem)
