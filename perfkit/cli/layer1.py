@@ -17,8 +17,8 @@ from layers.layer1_gpu_busy.roofline_question import Question
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import layer1_live as live_now
+from perfkit.cli import layer1_nsys, options, output
 from perfkit.cli import layer1_samples as sampled
-from perfkit.cli import options, output
 from perfkit.cli import roofline_options as ask
 from perfkit.cli.layer1_extras import Extra, comparison_extra, roofline_extra, with_sections
 from perfkit.cli.layer1_view import show_layer1
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 def layer1(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Chrome traces, folders of them, or quoted glob patterns."),
+        typer.Argument(
+            metavar="[FILE]...", help="Traces and nsys exports, folders of them, or quoted glob patterns."
+        ),
     ] = None,
     trace: Annotated[
         list[str] | None, typer.Option("--trace", metavar="FILE", help="The same; may be repeated.")
     ] = None,
+    nsys: layer1_nsys.Nsys = None,
     dcgm: sampled.Dcgm = None,
     smi: sampled.Smi = None,
     utc_offset: sampled.UtcOffset = "+00:00",
@@ -70,9 +73,9 @@ def layer1(
 ) -> int:
     """Is the GPU busy, and where does its idle time lie?
 
-    Reads chrome traces of torch.profiler (plain or gzip) and the logs of dcgmi dmon and nvidia-smi, or
-    samples the GPUs of this machine now. Ranks of one run go in together; given a trace and a log of one run,
-    it says whether they agree.
+    Reads chrome traces of torch.profiler (plain or gzip), sqlite exports of nsys and the logs of dcgmi dmon
+    and nvidia-smi, or samples the GPUs of this machine now. Ranks of one run go in together; given a trace
+    and a log of one run, it says whether they agree.
 
     Example: perfkit layer1 --trace rank*.json.gz
     """
@@ -95,7 +98,7 @@ def layer1(
     elif measured_tpot is not None:
         raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
     logs = [*(dcgm or []), *(smi or [])]
-    paths = _find([*(trace or []), *(files or [])], bool(logs) or live is not None)
+    paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 

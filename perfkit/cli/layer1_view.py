@@ -21,6 +21,7 @@ from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output
 from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_nsys import show_nsys
 
 TOP_KERNELS_SHOWN = 5
 LARGEST_GAPS_SHOWN = 3
@@ -47,6 +48,7 @@ def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -
             output.line()
             output.paragraph("shown", f"{shown.scope}, the least busy one")
         _device(shown.device)
+    show_nsys(collected.traces)
     for extra in extras:
         output.line()
         extra.show()
