@@ -34,7 +34,8 @@ def judged_entities(file: SampledAnalysis) -> Iterator[EntitySamples]:
 def known_shares(
     entity: EntitySamples, file: SampledAnalysis, files: Iterable[SampledAnalysis]
 ) -> dict[Metric, float]:
-    """Mean share of each metric over the entity's active stretch, with what other logs know beside it."""
+    """Mean share of each metric over the entity's active stretch (its whole log, if it did nothing), with
+    what other logs know beside it."""
     stats = dict(entity.active_stats)
     for other_file in files:
         for other in other_file.entities if other_file is not file else ():
@@ -56,7 +57,7 @@ def same_card(
 def _at_the_same_time(entity: EntitySamples, other: EntitySamples) -> Stats:
     if not (entity.timed and other.timed):
         return other.active_stats
-    return stats_within(other.series, entity.active)
+    return stats_within(other.series, entity.active or entity.whole)
 
 
 def processes_on(device: int, files: Sequence[SampledAnalysis]) -> int:
