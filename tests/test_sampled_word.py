@@ -47,13 +47,12 @@ def test_the_word(shares: dict[Metric, float], word: Word) -> None:
         ({UTIL: 0.30}, "NVML util 30.0 %: no kernel for the rest of the time"),
         (
             {UTIL: 1.00},
-            "NVML util 100.0 %: some kernel ran nearly all the time; how full the device was, it does not "
-            "say "
-            "(no SM active)",
+            "NVML util 100.0 %: some kernel ran nearly all the time, which does not say how full the device "
+            "was",
         ),
         (
             {UTIL: 0.97, SM: 0.10},
-            "NVML util 97.0 %, SM active 10.0 %: a kernel ran nearly all the time and left SMs without work "
+            "NVML util 97.0 %, SM active 10.0 %: kernels ran nearly all the time and left SMs without work "
             "(full is from 80 % on)",
         ),
         ({UTIL: 0.30, SM: 0.95}, "not one card at one time: an active SM has a kernel"),
@@ -69,6 +68,14 @@ def test_why(shares: dict[Metric, float], because: str) -> None:
 def test_thresholds_are_settable() -> None:
     assert read_shares({UTIL: 0.70}, Thresholds(host_bound=0.75)).word is HOST
     assert read_shares({UTIL: 0.80, SM: 0.80}, Thresholds(device_bound=0.80)).word is DEVICE
+
+
+@pytest.mark.parametrize(
+    ("shares", "where"),
+    [({UTIL: 1.0}, "dcgmi dmon -e"), ({UTIL: 1.0, SM: 0.1}, "larger batches"), ({UTIL: 0.3}, "a trace")],
+)
+def test_where_it_leads(shares: dict[Metric, float], where: str) -> None:
+    assert where in read_shares(shares, DEFAULT).next_step
 
 
 @given(util=st.floats(0, 1), sm=st.floats(0, 1))

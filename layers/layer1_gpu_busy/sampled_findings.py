@@ -17,9 +17,6 @@ from layers.layer1_gpu_busy.thresholds import Word
 
 UNSEEN = "samples leave out copies, and a service without requests looks like a slow host"
 """Why low utilisation alone is a hint at the host and no more."""
-HOST_NEXT = "record a trace of a few steady steps to see what the device waits for, then Layer 2"
-DEVICE_NEXT = "perfkit roofline, and a trace for the kernels that take the time"
-UNDECIDED_NEXT = "add a method that asks another question: a trace, or dcgmi dmon -e 203,1001,1002,1004"
 
 
 class Samples(NamedTuple):
@@ -47,7 +44,7 @@ def card_findings(
     rests_on = tuple(measurements)
     if reading.word is Word.HOST_BOUND:
         return [
-            _finding(base, judged, HOST_NEXT, rests_on),
+            _finding(base, judged, reading.next_step, rests_on),
             _finding(
                 f"{scope}: kernels are not the limit: the device has time without any",
                 judged,
@@ -56,9 +53,7 @@ def card_findings(
                 negative=True,
             ),
         ]
-    return [
-        _finding(base, judged, DEVICE_NEXT if reading.word is Word.DEVICE_BOUND else UNDECIDED_NEXT, rests_on)
-    ]
+    return [_finding(base, judged, reading.next_step, rests_on)]
 
 
 def _finding(

@@ -29,13 +29,9 @@ from parsers.series_model import Metric
 IDLE_CARD = "idle-throughout"
 """The guard whose cards are not missed where others worked."""
 SHOWN = 3
+NOTHING = "nothing was sampled"
 
-NEXT = {
-    Word.HOST_BOUND: "a trace of a few steady steps (perfkit layer1 --trace FILE), then Layer 2",
-    Word.DEVICE_BOUND: "kernels: a trace for the kernel table, perfkit roofline",
-    Word.UNDECIDED: "a method that asks another question: a trace, or dcgmi dmon -e 203,1001,1002,1004",
-}
-"""Where each verdict of samples alone leads."""
+EACH = "each card by itself: --json lists them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +41,13 @@ class JudgedCard:
     file: SampledAnalysis
     entity: EntitySamples | None
     scope: str
-    word: Word
-    because: str
+    reading: Reading
     shares: Shares
     guards: tuple[Checked, ...]
+
+    @property
+    def word(self) -> Word:
+        return self.reading.word
 
     @property
     def idle(self) -> bool:
@@ -79,13 +78,12 @@ def _judge(
     scope = _scope(file, entity, len(files))
     facts = SampledFacts(file, entity, shares, processes, thresholds)
     guards = tuple(apply_guards(SAMPLED_GUARDS, facts, scope if several else ""))
-    reading = _reading(shares, guards, thresholds)
-    return JudgedCard(file, entity, scope, reading.word, reading.because, shares, guards)
+    return JudgedCard(file, entity, scope, _reading(shares, guards, thresholds), shares, guards)
 
 
 def _reading(shares: Shares, guards: Sequence[Checked], thresholds: Thresholds) -> Reading:
     if strongest_effect(guards) is Effect.VOID or not shares:
-        return Reading(Word.VOID, "; ".join(c.message for c in guards if voids(c)) or "nothing was sampled")
+        return Reading(Word.VOID, "; ".join(c.message for c in guards if voids(c)) or NOTHING, "")
     return read_shares(shares, thresholds)
 
 
@@ -118,7 +116,7 @@ def verdict_of_samples(cards: Sequence[JudgedCard]) -> Verdict:
         directional=directional,
         because=_because(standing, words) + _left_out(cards, lost),
         exit_code=exit_code_for(reached, guards, directional=directional),
-        next_step=NEXT[word],
+        next_step=standing[0].reading.next_step if len(words) == 1 else EACH,
     )
 
 
@@ -126,17 +124,17 @@ def _void(cards: Sequence[JudgedCard]) -> Verdict:
     checked = [c for card in cards for c in card.guards if voids(c)]
     reasons = list(dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in checked))
     more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-    because = "; ".join(reasons[:SHOWN]) + more or "nothing was sampled"
+    because = "; ".join(reasons[:SHOWN]) + more or NOTHING
     code = checked[0].code if checked else "PK140"
     return Verdict(Word.VOID, False, because, Exit.INVALID, f"perfkit explain {code}")
 
 
 def _because(standing: Sequence[JudgedCard], words: Counter[Word]) -> str:
-    if len(standing) == 1:
-        return f"{standing[0].because} ({_counted(standing[0])})"
+    first, cards = standing[0], len({card.entity.entity for card in standing if card.entity})
     if len(words) > 1:
-        return f"{len(standing)} cards differ: " + ", ".join(f"{n} {word}" for word, n in words.items())
-    return f"{len(standing)} cards alike, first {standing[0].scope}: {standing[0].because}"
+        return f"{counted(cards, 'card')} differ: " + ", ".join(f"{n} {word}" for word, n in words.items())
+    alike = f"{cards} cards alike, the first: " if cards > 1 else ""
+    return f"{alike}{first.reading.because} ({_counted(first)})"
 
 
 def _counted(card: JudgedCard) -> str:
@@ -186,7 +184,7 @@ def findings_of_samples(cards: Sequence[JudgedCard]) -> list[Finding]:
         if card.word is not Word.VOID
         for finding in card_findings(
             card.scope,
-            Reading(card.word, card.because),
+            card.reading,
             samples_of(card, cards),
             card.guards,
             sampled_measurements(card),

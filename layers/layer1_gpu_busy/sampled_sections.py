@@ -66,7 +66,7 @@ def _log(file: SampledAnalysis) -> dict[str, Any]:
 
 def _card(card: JudgedCard) -> dict[str, Any]:
     entity = card.entity
-    made: dict[str, Any] = {"scope": card.scope, "word": card.word, "because": card.because}
+    made: dict[str, Any] = {"scope": card.scope, "word": card.word, "because": card.reading.because}
     if entity is not None:
         made |= {
             "timed": entity.timed,

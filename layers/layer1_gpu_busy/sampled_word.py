@@ -10,7 +10,7 @@ above SM active, which is smaller by every multiprocessor that had nothing to do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from layers.evidence.wording import limit, pct
@@ -33,27 +33,27 @@ Shares = Mapping[Metric, float]
 """Mean of each metric over one stretch of time, as a share 0..1."""
 
 
+TRACE_NEXT = "a trace of a few steady steps (perfkit layer1 --trace FILE) shows what the device waits for"
+KERNELS_NEXT = "kernels: perfkit roofline, and a trace for the kernels that take the time"
+COUNTERS_NEXT = "how full the device was: dcgmi dmon -e 203,1001,1002,1004 under the same load"
+FILL_NEXT = "larger batches, or fewer and larger kernels; a trace shows which kernels leave SMs idle"
+CARDS_NEXT = "sample one card with one tool, and compare again (perfkit explain PK158)"
+
+
 class Reading(NamedTuple):
-    """A word, and why in one clause."""
+    """A word, why in one clause, and where it leads."""
 
     word: Word
     because: str
+    next_step: str
 
 
 def read_shares(shares: Shares, thresholds: Thresholds) -> Reading:
     """The word for one card by all that was sampled of it; at least one busy metric must be there."""
     resident = {name: shares[metric] for metric, name in RESIDENT.items() if metric in shares}
     sm = shares.get(Metric.SM_ACTIVE_RATIO)
-    said = _said(resident, sm)
-    if sm is not None and resident and sm > max(resident.values()) + IMPOSSIBLE_BY:
-        return Reading(Word.UNDECIDED, f"{said}: not one card at one time: an active SM has a kernel")
-    if resident and max(resident.values()) <= thresholds.host_bound:
-        return Reading(Word.HOST_BOUND, f"{said}: no kernel for the rest of the time")
-    if sm is not None and sm >= thresholds.device_bound:
-        return Reading(Word.DEVICE_BOUND, f"{said}: nearly every SM had work nearly all the time")
-    if resident and min(resident.values()) >= thresholds.device_bound:
-        return _high(said, sm)
-    return Reading(Word.UNDECIDED, f"{said}: {_between(resident, thresholds)}")
+    word, why, next_step = _read(list(resident.values()), sm, thresholds)
+    return Reading(word, f"{_said(resident, sm)}: {why}", next_step)
 
 
 def _said(resident: Mapping[str, float], sm: float | None) -> str:
@@ -61,22 +61,32 @@ def _said(resident: Mapping[str, float], sm: float | None) -> str:
     return ", ".join(parts + ([f"SM active {pct(sm)}"] if sm is not None else []))
 
 
-def _high(said: str, sm: float | None) -> Reading:
-    """A kernel was resident nearly all the time: was the device full?"""
-    if sm is None:
-        why = "some kernel ran nearly all the time; how full the device was, it does not say (no SM active)"
-        return Reading(Word.UNDECIDED, f"{said}: {why}")
-    if sm >= SM_EFFECTIVE:
-        return Reading(Word.DEVICE_BOUND, f"{said}: a kernel nearly all the time, on most SMs")
-    why = (
-        f"a kernel ran nearly all the time and left SMs without work (full is from {limit(SM_EFFECTIVE)} on)"
-    )
-    return Reading(Word.UNDECIDED, f"{said}: {why}")
-
-
-def _between(resident: Mapping[str, float], thresholds: Thresholds) -> str:
+def _read(resident: Sequence[float], sm: float | None, thresholds: Thresholds) -> Reading:
     if not resident:
-        return "few SMs had work, by idle time or by small kernels: GR active (1001) or NVML util tells which"
-    if max(resident.values()) >= thresholds.device_bound:
-        return "the readings of the resident time differ"
-    return "between the thresholds"
+        return _by_sms_alone(sm or 0.0, thresholds)
+    if sm is not None and sm > max(resident) + IMPOSSIBLE_BY:
+        return Reading(Word.UNDECIDED, "not one card at one time: an active SM has a kernel", CARDS_NEXT)
+    if max(resident) <= thresholds.host_bound:
+        return Reading(Word.HOST_BOUND, "no kernel for the rest of the time", TRACE_NEXT)
+    if min(resident) >= thresholds.device_bound:
+        return _resident_all_the_time(sm)
+    if max(resident) >= thresholds.device_bound:
+        return Reading(Word.UNDECIDED, "the readings of the resident time differ", CARDS_NEXT)
+    return Reading(Word.UNDECIDED, "between the thresholds", TRACE_NEXT)
+
+
+def _by_sms_alone(sm: float, thresholds: Thresholds) -> Reading:
+    if sm >= thresholds.device_bound:
+        return Reading(Word.DEVICE_BOUND, "nearly every SM had work nearly all the time", KERNELS_NEXT)
+    return Reading(Word.UNDECIDED, "few SMs had work, by idle time or by small kernels", COUNTERS_NEXT)
+
+
+def _resident_all_the_time(sm: float | None) -> Reading:
+    """A kernel was there nearly all the time: was the device full?"""
+    if sm is None:
+        why = "some kernel ran nearly all the time, which does not say how full the device was"
+        return Reading(Word.UNDECIDED, why, COUNTERS_NEXT)
+    if sm >= SM_EFFECTIVE:
+        return Reading(Word.DEVICE_BOUND, "a kernel ran nearly all the time, on most SMs", KERNELS_NEXT)
+    why = f"kernels ran nearly all the time and left SMs without work (full is from {limit(SM_EFFECTIVE)} on)"
+    return Reading(Word.UNDECIDED, why, FILL_NEXT)
