@@ -28,6 +28,7 @@ class Command:
 
 COMMANDS = (
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
+    Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard: what you see, what happened, what to do."),
