@@ -1,0 +1,260 @@
+"""Methods side by side: which may be compared, when they agree, and how a difference is explained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layers.evidence.guard import Checked, Effect, apply_guards
+from layers.layer1_gpu_busy.cross_check import (
+    AGREE_WITHIN,
+    Comparison,
+    Times,
+    cross_check,
+    disagreements,
+    with_cards,
+)
+from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, CrossFacts
+from layers.layer1_gpu_busy.methods import (
+    DEVICE_OP_TIME,
+    WALL_CLOCK,
+    Method,
+    measured_within,
+    sampled_methods,
+)
+from layers.layer1_gpu_busy.model import Window
+from layers.layer1_gpu_busy.sampled_judge import judge_samples
+from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
+from layers.layer1_gpu_busy.thresholds import Thresholds
+from parsers.series_model import NO_DEVICE, Metric, Series
+from tests.sampled_builders import START_S, log_of, series, util
+
+SM, GR = Metric.SM_ACTIVE_RATIO, Metric.GR_ACTIVE_RATIO
+START_NS = START_S * 10**9
+
+
+def window(start_s: float, end_s: float) -> Window:
+    """Seconds after the logs begin."""
+    return Window(WALL_CLOCK, round(START_NS + start_s * 1e9), round(START_NS + end_s * 1e9))
+
+
+def trace(
+    value: float, *, low: float | None = None, at: Window | None = None, device: int = 0, unseen: int = 0
+) -> Method:
+    """What a trace says of one device, over the time of a log of 31 samples unless told otherwise."""
+    return Method(
+        method="chrome-trace",
+        meaning=DEVICE_OP_TIME,
+        source="trace.json",
+        scope=f"device {device}",
+        device=device,
+        card=f"gpu {device}",
+        n=1000,
+        n_unit="operations",
+        low=value if low is None else low,
+        value=value,
+        window=at or window(0, 30),
+        unseen_launches=unseen,
+    )
+
+
+def sampled(*logs: SampledAnalysis) -> list[Method]:
+    return list(sampled_methods(judge_samples(logs, Thresholds())))
+
+
+def compared(a: Method, *all_series: Series) -> Comparison:
+    """The one comparison of a trace with a log."""
+    (comparison,) = cross_check([a, *sampled(log_of(*all_series))])
+    return comparison
+
+
+def test_a_trace_and_utilisation_of_one_time_agree_within_the_tolerance() -> None:
+    found = compared(trace(0.30), util([35.0] * 31))
+    assert (found.times, found.agree, found.supports) == (Times.SAME, True, True)
+    assert found.why == "within 10 %"
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "percent", "agree"),
+    [
+        (0.30, 0.30, 40.0, True),
+        (0.30, 0.30, 41.0, False),
+        (0.30, 0.30, 20.0, True),
+        (0.30, 0.30, 19.0, False),
+        (0.02, 0.99, 2.0, True),
+        (0.02, 0.99, 60.0, True),
+    ],
+)
+def test_a_trace_answers_with_the_band_from_kernels_to_all_operations(
+    low: float, value: float, percent: float, agree: bool
+) -> None:
+    assert compared(trace(value, low=low), util([percent] * 31)).agree is agree
+
+
+def test_copies_that_utilisation_does_not_count_are_said() -> None:
+    found = compared(trace(0.99, low=0.02), util([2.0] * 31))
+    assert found.why == "within 10 %; 97.0 % of copies and sets are beyond what it counts"
+
+
+def test_the_sampler_is_measured_again_inside_the_window_of_the_trace() -> None:
+    found = compared(trace(0.30, at=window(10, 20)), util([90.0] * 10 + [30.0] * 11 + [90.0] * 10))
+    assert found.b.value == pytest.approx(0.30) and found.b.n == 11 and found.agree
+    assert not found.supports, "11 samples support nothing"
+
+
+def test_a_low_trace_with_unseen_replays_is_blind() -> None:
+    found = compared(trace(0.30, unseen=500), util([97.0] * 31))
+    assert found.agree is False
+    assert found.why == (
+        "the trace is blind to 500 graph launches without operations (PK101), which the sampler saw"
+    )
+
+
+def test_a_low_trace_without_them_has_other_explanations() -> None:
+    found = compared(trace(0.30), util([97.0] * 31))
+    assert found.why.startswith("the sampler saw more than the trace: kernels of another process on the card")
+
+
+def test_a_high_trace_beside_an_idle_card_is_of_another_card() -> None:
+    methods = with_cards([trace(0.95), *sampled(log_of(util([0.0] * 31), util([95.0] * 31, gpu=3)))])
+    (found,) = cross_check(methods)
+    assert found.agree is False
+    assert found.why == (
+        "the sampled card was idle while another of the log worked: not the card of the trace"
+    )
+
+
+def test_a_high_trace_beside_low_samples() -> None:
+    found = compared(trace(0.95), util([30.0] * 31))
+    assert found.why.startswith("the sampler saw less than the trace: it looked at another card (PCI order)")
+
+
+def test_few_samples_are_said_with_a_difference() -> None:
+    found = compared(trace(0.95, at=window(10, 14)), util([30.0] * 31))
+    assert found.agree is False and found.why.endswith("(5 samples only)")
+
+
+def test_other_times_cannot_be_compared() -> None:
+    found = compared(trace(0.30, at=window(3600, 3630)), util([97.0] * 31))
+    assert (found.times, found.agree) == (Times.APART, None)
+    assert "--utc-offset" in found.why
+
+
+def test_half_of_the_window_is_not_one_time() -> None:
+    assert compared(trace(0.30, at=window(15, 45)), util([97.0] * 31)).times is Times.APART
+
+
+def test_a_trace_shorter_than_the_drivers_period_cannot_be_compared() -> None:
+    found = compared(trace(0.30, at=window(10, 10.5)), util([97.0] * 31))
+    assert (found.times, found.agree) == (Times.TOO_SHORT, None)
+    assert found.why == "the window of 0.5 s is shorter than the period that NVML util averages over"
+
+
+def test_a_window_between_two_samples_cannot_be_compared() -> None:
+    slow = series(Metric.NVML_UTIL_PCT, [97.0] * 31, at_s=[10 * n for n in range(31)])
+    found = compared(trace(0.30, at=window(11, 19)), slow)
+    assert (found.times, found.agree) == (Times.APART, None)
+
+
+def test_a_log_without_times_is_compared_with_reserve() -> None:
+    found = compared(trace(0.30), util([97.0] * 31, timed=False))
+    assert (found.times, found.agree, found.supports) == (Times.UNKNOWN, False, False)
+    assert found.why.startswith(
+        "perhaps of different times, since one has none; if not, the sampler saw more"
+    )
+    assert compared(trace(0.30), util([31.0] * 31, timed=False)).agree is True
+
+
+def test_a_trace_without_a_wall_clock_is_compared_with_reserve() -> None:
+    assert compared(replace(trace(0.30), window=None), util([97.0] * 31)).times is Times.UNKNOWN
+
+
+def test_one_instrument_confirms_nothing_of_itself() -> None:
+    smi = log_of(util([97.0] * 31))
+    dcgm = log_of(replace(util([30.0] * 31), field="GPUTL"), source="dcgm", path="dmon.txt")
+    assert cross_check(sampled(smi, dcgm)) == []
+
+
+def test_the_driver_and_the_counters_are_two_instruments() -> None:
+    both = log_of(util([97.0] * 31), series(GR, [0.95] * 31), source="dcgm")
+    (found,) = cross_check(sampled(both))
+    assert (found.times, found.agree) == (Times.SAME, True)
+    apart = log_of(util([97.0] * 31), series(GR, [0.30] * 31), source="dcgm")
+    (found,) = cross_check(sampled(apart))
+    assert found.agree is False and found.why.startswith(
+        "the driver and the counters read one card differently"
+    )
+
+
+def test_sm_active_is_another_question_and_no_disagreement() -> None:
+    methods = sampled(log_of(util([100.0] * 31), series(SM, [0.1] * 31)))
+    (found,) = cross_check(methods)
+    assert found.agree is None and disagreements([found]) == []
+    assert found.why == "another question: 10.0 % of the SMs had work while a kernel was resident"
+
+
+def test_more_active_sms_than_resident_time_cannot_be() -> None:
+    methods = sampled(log_of(util([30.0] * 31), series(SM, [0.9] * 31)))
+    (found,) = cross_check(methods)
+    assert found.why.startswith("cannot both be of one card at one time")
+
+
+def test_cards_are_paired_by_their_number() -> None:
+    log = log_of(util([30.0] * 31, gpu=0), util([90.0] * 31, gpu=1))
+    methods = [trace(0.90, device=1), trace(0.30, device=0), *sampled(log)]
+    assert [(c.a.card, c.agree) for c in cross_check(methods)] == [("gpu 1", True), ("gpu 0", True)]
+
+
+def test_the_only_traced_device_is_the_only_sampled_card_whatever_their_numbers() -> None:
+    unnamed = series(Metric.NVML_UTIL_PCT, [30.0] * 31, gpu=NO_DEVICE, entity="NVIDIA H100")
+    for one in (util([30.0] * 31, gpu=5), unnamed):
+        (found,) = cross_check(with_cards([trace(0.30), *sampled(log_of(one))]))
+        assert found.agree is True
+
+
+def test_a_method_without_samples_cannot_be_measured_again() -> None:
+    assert measured_within(trace(0.3), window(0, 1)) == trace(0.3)
+
+
+@given(value=st.floats(0.01, 1), percent=st.integers(1, 100))
+def test_agreement_is_the_difference_and_nothing_else(value: float, percent: int) -> None:
+    found = compared(trace(value), util([float(percent)] * 31))
+    assert found.agree is (abs(value - percent / 100) <= AGREE_WITHIN + 1e-12)
+
+
+# Guards
+
+
+def guards(*comparisons: Comparison) -> dict[str, Checked]:
+    return {checked.code: checked for checked in apply_guards(CROSS_GUARDS, CrossFacts(comparisons))}
+
+
+AGREEING = compared(trace(0.30), util([31.0] * 31))
+DIFFERING = compared(trace(0.30), util([97.0] * 31))
+UNTIMED = compared(trace(0.30), util([97.0] * 31, timed=False))
+APART = compared(trace(0.30, at=window(3600, 3630)), util([97.0] * 31))
+
+
+def test_pk158_methods_disagree() -> None:
+    found = guards(AGREEING, DIFFERING)["PK158"]
+    assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
+    assert found.message.startswith(
+        "device-op time of chrome-trace 30.0 %, NVML util of nvidia-smi 97.0 % (n = 31): the sampler saw more"
+    )
+    assert guards(UNTIMED)["PK158"].effect is Effect.NOTE
+    assert guards(AGREEING)["PK158"].message == "1 pair of independent methods within 10 %"
+    assert not guards(AGREEING)["PK158"].fired
+    assert "PK158" not in guards(APART) and guards() == {}
+
+
+def test_pk159_methods_not_of_one_time() -> None:
+    found = guards(AGREEING, APART)["PK159"]
+    assert (found.fired, found.effect) == (True, Effect.NOTE)
+    assert found.message.startswith("device-op time and NVML util: different times: chrome-trace covers 30 s")
+    assert guards(UNTIMED)["PK159"].fired
+    assert not guards(AGREEING)["PK159"].fired
+    width = cross_check(sampled(log_of(util([100.0] * 31), series(SM, [0.1] * 31))))
+    assert guards(*width) == {}
