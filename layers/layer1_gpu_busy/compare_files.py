@@ -1,4 +1,4 @@
-"""Compare two trace files: the device with the most operations of each."""
+"""Compare two files, traces or nsys exports: the device with the most operations of each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from layers.layer1_gpu_busy.busy import devices_of, ops_of
 from layers.layer1_gpu_busy.compare import Comparison, Side, compare_traces
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import InvalidMeasurement
+from parsers.nsys_file import looks_like_nsys
+from parsers.nsys_sqlite import read_nsys_export
 
 
 def compare_files(before: str, after: str) -> Comparison:
@@ -15,7 +17,7 @@ def compare_files(before: str, after: str) -> Comparison:
 
 
 def _side(path: str) -> Side:
-    trace = read_chrome_trace(path)
+    trace = read_nsys_export(path).trace if looks_like_nsys(path) else read_chrome_trace(path)
     if not len(trace.device_ops):
         raise InvalidMeasurement(f"{path}: no device operation: there is nothing to compare")
     ops = max((ops_of(trace, device) for device in devices_of(trace)), key=len)

@@ -24,7 +24,7 @@ def _commands() -> None:
 @nsys.command()
 def run(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The launch of the whole service.")
+        list[str] | None, typer.Argument(metavar="-- COMMAND", help="The launch of the whole service.")
     ] = None,
     graphs: Annotated[
         str,
