@@ -196,6 +196,13 @@ def test_sm_active_is_another_question_and_no_disagreement() -> None:
     assert found.why == "another question: 10.0 % of the SMs had work while a kernel was resident"
 
 
+def test_sm_active_is_taken_of_the_same_time_and_not_of_another() -> None:
+    log = log_of(series(SM, [0.9] * 10 + [0.1] * 11 + [0.9] * 10), source="dcgm")
+    (found,) = cross_check([trace(0.95, at=window(10, 20)), *sampled(log)])
+    assert found.b.value == pytest.approx(0.1) and found.b.n == 11
+    assert cross_check([trace(0.95, at=window(3600, 3630)), *sampled(log)]) == []
+
+
 def test_more_active_sms_than_resident_time_cannot_be() -> None:
     methods = sampled(log_of(util([30.0] * 31), series(SM, [0.9] * 31)))
     (found,) = cross_check(methods)

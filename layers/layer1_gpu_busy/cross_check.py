@@ -72,7 +72,7 @@ def _compare(a: Method, b: Method) -> Comparison:
     if b.instrument is Instrument.RECORDS:
         a, b = b, a
     times = _times(a, b)
-    inside = measured_within(b, a.window) if times is Times.SAME and a.window else b
+    inside = _inside(a, b, times)
     if inside is None:
         return Comparison(a, b, Times.APART, None, "the sampler took no sample inside the window")
     if times not in (Times.SAME, Times.UNKNOWN):
@@ -153,7 +153,15 @@ def _widths(pairs: Iterable[tuple[Method, Method]]) -> Iterator[Comparison]:
     for first, second in pairs:
         for a, b in ((first, second), (second, first)):
             if a.question is Question.RESIDENT and b.question is Question.SM_ACTIVE and a.value:
-                yield Comparison(a, b, _times(a, b), None, _width(a, b))
+                times = _times(a, b)
+                inside = _inside(a, b, times)
+                if inside is not None and times in (Times.SAME, Times.UNKNOWN):
+                    yield Comparison(a, inside, times, None, _width(a, inside))
+
+
+def _inside(a: Method, b: Method, times: Times) -> Method | None:
+    """`b` inside `a`'s window where they looked at one time, else as it is; None without a sample there."""
+    return measured_within(b, a.window) if times is Times.SAME and a.window else b
 
 
 def _width(a: Method, b: Method) -> str:

@@ -26,8 +26,9 @@ def _disagree(facts: CrossFacts) -> Outcome | None:
         pairs = counted(len(asked), "pair")
         return Outcome(False, f"{pairs} of independent methods within {limit(AGREE_WITHIN)}")
     same_time = [c for c in against if c.times is Times.SAME]
-    worst = (same_time or against)[0]
-    return Outcome(True, said(worst), None if same_time else Effect.NOTE)
+    first = said((same_time or against)[0])
+    more = f" (and {counted(len(against) - 1, 'other pair')})" if len(against) > 1 else ""
+    return Outcome(True, first + more, None if same_time else Effect.NOTE)
 
 
 def said(c: Comparison) -> str:

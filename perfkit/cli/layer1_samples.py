@@ -45,7 +45,7 @@ MAX_OFFSET_MINUTES = 14 * 60
 """Of any time zone (Kiribati)."""
 METHODS_SHOWN = 24
 NAME_CHARACTERS = 24
-TIMES = {True: "agree", False: "DIFFER", None: "beside"}
+LABELS = {True: "agree", None: "beside"}
 
 
 def offset_ns(text: str) -> int:
@@ -107,7 +107,7 @@ def _show_methods(checked: CrossChecked) -> None:
     for meaning in dict.fromkeys(method.meaning for method in checked.methods):
         output.paragraph(meaning.measures, f"{meaning.means} ({meaning.instrument}, {meaning.scale})")
     for comparison in _telling(checked.comparisons):
-        output.paragraph(TIMES[comparison.agree], _compared(comparison))
+        output.paragraph(LABELS[comparison.agree], _compared(comparison))
     idle = sum(card.idle for card in checked.cards)
     if idle and any(card.word is not Word.VOID for card in checked.cards):
         output.paragraph("idle", f"{counted(idle, 'card')} did nothing and is left out")
@@ -120,9 +120,10 @@ def _row(method: Method) -> list[str]:
 
 
 def _telling(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """One of each kind of pair, those that differ first: eight cards say the same eight times."""
-    ordered = sorted(comparisons, key=lambda c: c.agree is not False)
-    return list({(c.a.measures, c.b.measures, c.agree, c.times): c for c in reversed(ordered)}.values())[::-1]
+    """One of each kind that does not differ (PK158 says what does): eight cards say the same eight times."""
+    quiet = [c for c in comparisons if c.agree is not False]
+    first = {(c.b.measures, c.agree and c.a.measures, c.times): c for c in reversed(quiet)}
+    return list(first.values())[::-1]
 
 
 def _compared(c: Comparison) -> str:
