@@ -42,6 +42,18 @@ RESULT = Result(
 """One of everything; the second measurement is named by a finding alone."""
 
 
+IN_WORDS = Finding(
+    "S1 gaps between small kernels",
+    Strength.WEAK,
+    "indirect",
+    "CUDA graphs",
+    evidence="idle 72.7 % of 1 step",
+    artifacts=(Artifact("/traces/rank1.json", "cd" * 32, 512), TRACE),
+    scope="rank 1, device 1",
+)
+"""A finding that rests on what was seen in two files, and on no single number."""
+
+
 def start_process(code: str, *arguments: str) -> subprocess.Popen[str]:
     """A real Python process with this repository on its path, whose output can be read."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}

@@ -14,7 +14,7 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result, all_measurements, to_document
 from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import InvalidMeasurement
-from tests.evidence_builders import BUSY, RESULT, UTIL
+from tests.evidence_builders import BUSY, IN_WORDS, RESULT, UTIL
 
 VERDICT = Verdict("undecided", False, "nothing stands out", Exit.NO_CONCLUSION)
 
@@ -39,6 +39,19 @@ def test_measurements_that_only_a_finding_names_are_in_the_document_too() -> Non
     assert document["findings"][0]["measurements"] == [
         {"name": "busy ratio", "scope": "GPU 0"},
         {"name": "NVML util", "scope": ""},
+    ]
+
+
+def test_evidence_in_words_names_whose_it_is_and_its_files() -> None:
+    (found,) = to_document(Result("layer1", VERDICT, findings=[IN_WORDS]))["findings"]
+    assert (found["evidence"], found["scope"], found["measurements"]) == (
+        "idle 72.7 % of 1 step",
+        "rank 1, device 1",
+        [],
+    )
+    assert [artifact["path"] for artifact in found["artifacts"]] == [
+        "/traces/rank1.json",
+        "/traces/a trace.json",
     ]
 
 

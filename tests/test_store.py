@@ -16,7 +16,17 @@ from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result, to_document
 from layers.evidence.store import Investigation
 from parsers.errors import StoreError, UnreadableInput
-from tests.evidence_builders import ARGUMENTS, BUSY, ENDED, RESULT, STARTED, TRACE, UTIL, tables_file
+from tests.evidence_builders import (
+    ARGUMENTS,
+    BUSY,
+    ENDED,
+    IN_WORDS,
+    RESULT,
+    STARTED,
+    TRACE,
+    UTIL,
+    tables_file,
+)
 
 
 @pytest.fixture
@@ -85,6 +95,16 @@ def test_one_view_shows_a_finding_with_its_numbers(folder: Path) -> None:
         "busy ratio GPU 0 = 0.079 share (n = 61 operations); NVML util = 55.0 % (n = 21 samples)"
     )
     assert (negative["negative"], negative["evidence"]) == (1, None)
+
+
+def test_evidence_in_words_is_kept_with_the_files_that_it_was_read_from(folder: Path) -> None:
+    record(folder, replace(RESULT, findings=[IN_WORDS]))
+    with Investigation.open(folder) as investigation:
+        assert [f.finding for f in investigation.findings()] == [IN_WORDS]
+    (shown,) = rows(folder, "SELECT * FROM finding_details")
+    assert (shown["scope"], shown["evidence"]) == (IN_WORDS.scope, IN_WORDS.evidence)
+    used = rows(folder, "SELECT path FROM run_artifacts JOIN artifacts ON id = artifact_id")
+    assert {row["path"] for row in used} == {artifact.path for artifact in IN_WORDS.artifacts}
 
 
 def test_every_row_hangs_on_its_run_by_a_foreign_key(folder: Path) -> None:

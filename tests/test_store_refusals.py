@@ -146,15 +146,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_an_older_investigation_is_brought_up_without_losing_rows(tmp_path: Path) -> None:
-    with Investigation.open(tmp_path / "current") as current:
-        record(current)
-        statements = list(current._database.tables.iterdump())
     folder = tmp_path / "older"
-    with made_database(folder) as older:
+    with Investigation.open(tmp_path / "current") as current, made_database(folder) as older:
+        record(current)
         bring_up_to(older, version=1)
-        for statement in statements:
-            if statement.startswith("INSERT"):
-                older.execute(statement)
+        for table in older.tables:
+            columns = ", ".join(column.name for column in table.columns)
+            table.insert_all(current._database.query(f"SELECT {columns} FROM {table.name}"))
     with Investigation.open(folder) as migrated:
         assert [run.document for run in migrated.runs()] == [to_document(RESULT)]
         assert [stored.finding for stored in migrated.findings()] == RESULT.findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from layers.evidence.measurement import Measurement
+from layers.evidence.measurement import Artifact, Measurement
 
 
 class Strength(StrEnum):
@@ -18,7 +18,12 @@ class Strength(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`rule` is the line of the strength table that fired; `negative`: looked, nothing to change, because."""
+    """`rule` is the line of the strength table that fired; `negative`: looked, nothing to change, because.
+
+    It rests on `measurements`, or, where no single number says it, on `evidence`: what was seen, in words
+    with its numbers and their n, and the `artifacts` that it was read from. `scope` says whose finding it is,
+    as a measurement's does.
+    """
 
     statement: str
     strength: Strength
@@ -27,3 +32,6 @@ class Finding:
     negative: bool = False
     measurements: tuple[Measurement, ...] = ()
     disproof: str = ""
+    evidence: str = ""
+    artifacts: tuple[Artifact, ...] = ()
+    scope: str = ""

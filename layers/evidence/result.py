@@ -96,4 +96,7 @@ def _finding(f: Finding) -> dict[str, Any]:
         "negative": f.negative,
         "disproof": f.disproof,
         "measurements": [{"name": m.name, "scope": m.scope} for m in f.measurements],
+        "evidence": f.evidence,
+        "artifacts": [asdict(artifact) for artifact in f.artifacts],
+        "scope": f.scope,
     }

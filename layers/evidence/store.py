@@ -42,6 +42,7 @@ from layers.evidence.store_rows import (
     StoredFinding,
     StoredGuard,
     StoredMeasurement,
+    read_artifact,
     read_finding,
     read_guard,
     read_measurement,
@@ -135,14 +136,21 @@ class Investigation:
         return [read_guard(row) for row in self._database.query("SELECT * FROM guards ORDER BY id")]
 
     def findings(self) -> list[StoredFinding]:
-        """Every finding in the order of recording, with the measurements that it rests on."""
+        """Every finding in the order of recording, with what it rests on."""
         rows = self._database.query("SELECT * FROM findings ORDER BY id")
-        evidence: dict[int, list[int]] = {}
-        for link in self._database.query("SELECT * FROM finding_measurements ORDER BY rowid"):
-            evidence.setdefault(link["finding_id"], []).append(link["measurement_id"])
-        # Read last: another process may record meanwhile, and each link seen above must find its measurement.
+        measurement_ids = self._links("finding_measurements", "measurement_id")
+        artifact_ids = self._links("finding_artifacts", "artifact_id")
+        # Read last: another process may record meanwhile, and each link seen above must find its end.
         measured = {stored.id: stored.measurement for stored in self.measurements()}
-        return [read_finding(row, [measured[id] for id in evidence.get(row["id"], [])]) for row in rows]
+        artifacts = {row["id"]: read_artifact(row) for row in self._database.query("SELECT * FROM artifacts")}
+        return [
+            read_finding(
+                row,
+                [measured[id] for id in measurement_ids.get(row["id"], [])],
+                [artifacts[id] for id in artifact_ids.get(row["id"], [])],
+            )
+            for row in rows
+        ]
 
     def new_artifact(self, name: str) -> Path:
         """Reserve an empty file in artifacts/ under this name, or name-2, name-3, ... where it is taken."""
@@ -157,6 +165,13 @@ class Investigation:
     def locate(self, artifact: Artifact) -> Path:
         """Where an artifact that was read back lies now."""
         return self.folder / artifact.path
+
+    def _links(self, table: str, column: str) -> dict[int, list[int]]:
+        """What a table of links ties to each finding, in the order of recording."""
+        links: dict[int, list[int]] = {}
+        for row in self._database.query(f"SELECT * FROM {table} ORDER BY rowid"):
+            links.setdefault(row["finding_id"], []).append(row[column])
+        return links
 
     def _place(self, path: str) -> str:
         """How a path is stored: inside the folder from there on, since the folder may move; else absolute."""

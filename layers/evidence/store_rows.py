@@ -93,7 +93,8 @@ class ResultWriter:
         for checked in result.guards:
             self._insert("guards", {"run_id": run_id} | _guard_row(checked))
         of_measurements = (m.artifact for m in measurements if m.artifact)
-        for artifact in dict.fromkeys([*artifacts, *of_measurements]):
+        of_findings = (artifact for finding in result.findings for artifact in finding.artifacts)
+        for artifact in dict.fromkeys([*artifacts, *of_measurements, *of_findings]):
             self._insert("run_artifacts", {"run_id": run_id, "artifact_id": self._artifact_id(artifact)})
         return run_id
 
@@ -109,6 +110,9 @@ class ResultWriter:
         for m in dict.fromkeys(finding.measurements):
             link = {"finding_id": finding_id, "measurement_id": measurements[m]}
             self._insert("finding_measurements", link)
+        for artifact in dict.fromkeys(finding.artifacts):
+            link = {"finding_id": finding_id, "artifact_id": self._artifact_id(artifact)}
+            self._insert("finding_artifacts", link)
 
     def _artifact_id(self, artifact: Artifact) -> int:
         """The row of this artifact, made where there is none yet."""
@@ -148,6 +152,11 @@ def read_measurement(row: Row) -> StoredMeasurement:
     return StoredMeasurement(row["id"], row["run_id"], measurement)
 
 
+def read_artifact(row: Row) -> Artifact:
+    """A row of artifacts."""
+    return Artifact(row["path"], row["sha256"], row["size_bytes"])
+
+
 def read_guard(row: Row) -> StoredGuard:
     """A row of guards."""
     names = ("code", "name", "message", "scope")
@@ -155,13 +164,17 @@ def read_guard(row: Row) -> StoredGuard:
     return StoredGuard(row["run_id"], Checked(**{n: row[n] for n in names}, effect=effect, fired=fired))
 
 
-def read_finding(row: Row, measurements: Sequence[Measurement]) -> StoredFinding:
-    """A row of findings, with the measurements that finding_measurements ties to it."""
+def read_finding(
+    row: Row, measurements: Sequence[Measurement], artifacts: Sequence[Artifact]
+) -> StoredFinding:
+    """A row of findings, with what finding_measurements and finding_artifacts tie to it."""
+    words = ("statement", "rule", "recommendation", "disproof", "evidence", "scope")
     finding = Finding(
-        **{name: row[name] for name in ("statement", "rule", "recommendation", "disproof")},
+        **{name: row[name] for name in words},
         strength=Strength(row["strength"]),
         negative=bool(row["negative"]),
         measurements=tuple(measurements),
+        artifacts=tuple(artifacts),
     )
     return StoredFinding(row["run_id"], finding)
 
@@ -216,6 +229,8 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
         "recommendation": finding.recommendation,
         "negative": finding.negative,
         "disproof": finding.disproof,
+        "evidence": finding.evidence,
+        "scope": finding.scope,
     }
 
 

@@ -118,7 +118,31 @@ REQUEST_RECORDS = (
     )""",
 )
 
-STEPS = (RESULTS, REQUEST_RECORDS)
+EVIDENCE_IN_WORDS = (
+    "ALTER TABLE findings ADD COLUMN evidence TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE findings ADD COLUMN scope TEXT NOT NULL DEFAULT ''",
+    """CREATE TABLE finding_artifacts (
+        finding_id INTEGER NOT NULL REFERENCES findings(id),
+        artifact_id INTEGER NOT NULL REFERENCES artifacts(id),
+        PRIMARY KEY (finding_id, artifact_id)
+    )""",
+    "DROP VIEW finding_details",
+    """CREATE VIEW finding_details AS
+        SELECT f.id, f.scope, f.statement, f.strength, f.rule, f.recommendation, f.negative, f.disproof,
+               coalesce(
+                   nullif(f.evidence, ''),
+                   (SELECT group_concat(trim(m.name || ' ' || m.scope) || ' = ' || m.value || ' ' || m.unit
+                                        || ' (n = ' || m.n || ' ' || m.n_unit || ')', '; ')
+                    FROM finding_measurements fm JOIN measurements m ON m.id = fm.measurement_id
+                    WHERE fm.finding_id = f.id)
+               ) AS evidence,
+               r.id AS run_id, r.verdict, r.command_line, r.started_at, r.ended_at
+        FROM findings f
+        JOIN runs r ON r.id = f.run_id
+        ORDER BY f.id""",
+)
+
+STEPS = (RESULTS, REQUEST_RECORDS, EVIDENCE_IN_WORDS)
 """Step k leads from version k to k + 1; version 0 is an empty file."""
 
 VERSION = len(STEPS)
