@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLACK, GREY, PALE = "#222222", "#767676", "#d9d9d9"
+BLACK, GREY, PALE, FAINT = "#222222", "#767676", "#d9d9d9", "#f2f2f2"
 BLUE, SKY, GREEN, ORANGE = "#0072b2", "#56b4e9", "#009e73", "#e69f00"
 VERMILION, PURPLE, YELLOW = "#d55e00", "#cc79a7", "#f0e442"
 

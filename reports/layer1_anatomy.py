@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.findings import short_name
 from layers.layer1_gpu_busy.model import Gap, IdleAnatomy, KernelRow, LaunchStats, Strip
+from layers.layer1_gpu_busy.strip import WHOLE_WINDOW
 from reports.drawings import IdleBars, KernelBar, KernelBars, StripDrawing
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
@@ -49,18 +50,33 @@ def anatomy_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
 
 
 def _timeline(subject: Subject, strip: Strip) -> Figure:
-    spans, streams = sum(len(busy) for _, busy in strip.lanes), len(subject.device.streams)
-    length, gaps = time_text(strip.end_ns - strip.start_ns), counted(len(strip.gaps), "visible gap")
-    of_all = f" on {len(strip.lanes)} of {streams} streams" if streams > len(strip.lanes) else ""
+    idle_ns, length_ns = sum(strip.idle_ns.values()), strip.end_ns - strip.start_ns
+    length, gaps = time_text(length_ns), counted(strip.gaps, "gap")
+    more = f" (the {len(strip.lanes)} with most)" if strip.streams > len(strip.lanes) else ""
+    work = f"n = {counted(strip.operations, 'device operation')} on {counted(strip.streams, 'stream')}{more}"
+    idle = f"idle {time_text(idle_ns)} = {pct(idle_ns / length_ns)} in {gaps}"
     return Figure(
         name=subject.figure_name("timeline"),
-        title=f"Timeline of {shorten(strip.what.removeprefix('step '), SHORT_NAME_CHARACTERS)}",
-        about=f"{subject.device.scope}: {length}, n = {counted(spans, 'busy stretch')}{of_all}, {gaps}",
-        caption="Of several steps the one of median length. A gap has the colour of its chief cause.",
-        alternative=f"Timeline of {length} with {gaps}; the table below has the causes.",
+        title=f"Timeline of {shorten(strip.what, SHORT_NAME_CHARACTERS)}",
+        about=f"{subject.device.scope}: {length}, {work}; {idle}",
+        caption=_strip_caption(strip),
+        alternative=f"Timeline of {length}, {idle}; the next figure has the causes over the whole window.",
         drawing=StripDrawing(strip),
-        basis=subject.basis(spans, "busy stretches", "busy stretches by stream, gaps by chief cause"),
+        basis=subject.basis(strip.operations, "device operations", "busy and idle time in columns"),
     )
+
+
+def _strip_caption(strip: Strip) -> str:
+    """Which stretch it is, and how to read what is narrower than can be drawn."""
+    of_steps = "Of all steps the one of median length, until the next begins. "
+    which = "" if strip.what == WHOLE_WINDOW else of_steps
+    columns = len(strip.lanes[0].busy_ns)
+    width = time_text((strip.end_ns - strip.start_ns) / columns)
+    read = f"Height is the busy or idle share of each {width} (1/{columns} of the width)"
+    if not strip.narrow_gaps:
+        return f"{which}{read}."
+    narrow = f"{strip.narrow_gaps:,} of the gaps are shorter, together {time_text(strip.narrow_gaps_ns)}"
+    return f"{which}{read}: {narrow}, and show as height, not one by one."
 
 
 def _idle(subject: Subject, idle: IdleAnatomy) -> Iterator[Block]:

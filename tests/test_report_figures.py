@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripGap
+from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripLane
 from parsers.errors import StoreError
 from reports.drawings import Bar, BusyBars, Drawing, IdleBars, KernelBar, KernelBars, StripDrawing
 from reports.figure_style import drawable, styled
@@ -76,13 +76,25 @@ def busy(*devices: str, ratio: float = 0.5) -> BusyBars:
 
 
 def strip(lanes: int, length_ns: int) -> StripDrawing:
-    spans = tuple((7 + lane, ((0, length_ns // 3), (length_ns // 2, length_ns))) for lane in range(lanes))
-    part = length_ns // (4 * len(Cause))
-    gaps = tuple(
-        StripGap(length_ns // 3 + k * part // 2, length_ns // 3 + (k + 1) * part // 2, cause)
-        for k, cause in enumerate(Cause)
+    """A stretch in 100 columns whose second half is idle, for every cause alike."""
+    part_ns = length_ns // (100 * len(Cause))
+    busy_ns = (length_ns // 100,) * 50 + (0,) * 50
+    kinds = ("communication", "computation", "graph replays")
+    return StripDrawing(
+        Strip(
+            what="step",
+            start_ns=0,
+            end_ns=length_ns,
+            operations=1_234,
+            streams=lanes,
+            lanes=tuple(StripLane(7 + lane, kinds[: lane + 1], busy_ns) for lane in range(lanes)),
+            idle_ns=dict.fromkeys(Cause, 50 * part_ns),
+            idle_columns_ns=dict.fromkeys(Cause, (0,) * 50 + (part_ns,) * 50),
+            gaps=1,
+            narrow_gaps=0,
+            narrow_gaps_ns=0,
+        )
     )
-    return StripDrawing(Strip("step", 0, length_ns, spans, gaps))
 
 
 def kernels(*names: str) -> KernelBars:

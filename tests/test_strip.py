@@ -1,4 +1,4 @@
-"""The stretch of a trace that is drawn: which one, its streams, and its gaps with their causes."""
+"""The stretch of a trace that is drawn: which one, its streams, and all of its idle time with its causes."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.busy import device_window
-from layers.layer1_gpu_busy.model import Cause, Step, Steps, Strip, Window
-from layers.layer1_gpu_busy.strip import MAX_LANES, RESOLUTION, draw_strip
-from tests.builders import Op, Span, annotation, call, kernel, ops_of, trace_of
+from layers.layer1_gpu_busy.model import Cause, Step, Steps, Strip, Window, column_edges
+from layers.layer1_gpu_busy.strip import COLUMNS, MAX_LANES, draw_strip
+from tests.builders import Op, Span, annotation, call, copy_to_host, kernel, ops_of, trace_of
 
 NO_STEPS = Steps("", (), "none")
+LONG = 100 * COLUMNS
+"""A stretch of which a column is 100 long."""
 
 
-def drawn(ops: list[Op], steps: Steps = NO_STEPS, host: list[Span] | None = None) -> Strip | None:
+def drawn(ops: list[Op], steps: Steps = NO_STEPS, host: list[Span] | None = None) -> Strip:
     trace = trace_of(ops, host or [])
-    return draw_strip(trace, ops_of(trace), steps, device_window(ops_of(trace)))
+    strip = draw_strip(trace, ops_of(trace), steps, device_window(ops_of(trace)))
+    assert strip is not None
+    return strip
 
 
 def step(name: str, start: int, end: int) -> Step:
     return Step(name, "decode", start, end, start, end, 1, None, None)
 
 
-def of_steps(*lengths: int) -> Strip | None:
+def of_steps(*lengths: int, pause: int = 0) -> Strip:
     steps, ops, at = [], [], 0
     for number, length in enumerate(lengths):
         steps.append(step(str(number), at, at + length))
         ops.append(kernel(at, at + length))
-        at += length
+        at += length + pause
     return drawn(ops, Steps("made up", tuple(steps)))
 
 
@@ -43,33 +47,40 @@ def of_steps(*lengths: int) -> Strip | None:
     ],
 )
 def test_the_step_of_median_length_among_the_inner_ones_is_drawn(lengths: tuple[int, ...], name: str) -> None:
-    strip = of_steps(*lengths)
-    assert strip is not None and strip.what == name
+    assert of_steps(*lengths).what == name
+
+
+def test_a_step_is_drawn_until_the_next_begins_and_the_last_until_it_ends() -> None:
+    strip = of_steps(900, 10, 900, pause=7)
+    assert (strip.start_ns, strip.end_ns) == (907, 924)
+    alone = of_steps(10, pause=7)
+    assert (alone.start_ns, alone.end_ns) == (0, 10)
+
+
+def test_a_step_that_still_runs_when_the_next_begins_is_drawn_to_its_own_end() -> None:
+    steps = Steps("", tuple(step(str(n), 100 * n, 100 * n + 150) for n in range(3)))
+    strip = drawn([kernel(0, 350)], steps)
+    assert (strip.what, strip.start_ns, strip.end_ns) == ("step 1", 100, 250)
 
 
 def test_steps_without_device_time_are_not_drawn() -> None:
     steps = Steps("made up", (step("empty", 5, 5), step("full", 10, 30)))
     strip = drawn([kernel(0, 100)], steps)
-    assert strip is not None and (strip.what, strip.start_ns, strip.end_ns) == ("step full", 10, 30)
+    assert (strip.what, strip.start_ns, strip.end_ns) == ("step full", 10, 30)
 
 
-def test_without_steps_it_is_the_middle_tenth_of_the_device_window() -> None:
-    strip = drawn([kernel(1_000, 2_000)])
-    assert strip is not None
-    assert (strip.what, strip.start_ns, strip.end_ns) == (
-        "the middle tenth of the device window",
-        1_450,
-        1_550,
-    )
+def test_without_steps_it_is_the_device_window() -> None:
+    strip = drawn([kernel(1_000, 1_100), kernel(1_900, 2_000)])
+    assert (strip.what, strip.start_ns, strip.end_ns) == ("the device window", 1_000, 2_000)
 
 
-def test_a_window_too_short_for_a_tenth_is_not_drawn() -> None:
-    assert drawn([kernel(5, 5)]) is None and drawn([kernel(5, 14)]) is None
+def test_a_window_without_length_is_not_drawn() -> None:
+    trace = trace_of([kernel(5, 5)])
+    assert draw_strip(trace, ops_of(trace), NO_STEPS, device_window(ops_of(trace))) is None
 
 
 def test_a_step_that_reaches_out_of_the_window_is_cut() -> None:
-    ops = [kernel(10, 20)]
-    trace = trace_of(ops)
+    trace = trace_of([kernel(10, 20)])
     strip = draw_strip(trace, ops_of(trace), Steps("", (step("wide", 0, 90),)), Window("device", 10, 20))
     assert strip is not None and (strip.start_ns, strip.end_ns) == (10, 20)
 
@@ -78,36 +89,50 @@ def test_each_stream_has_a_lane_and_work_outside_has_none() -> None:
     steps = Steps("", (step("s", 1_000, 2_000),))
     ops = [kernel(900, 1_100, stream=7), kernel(1_500, 1_700, stream=20), kernel(3_000, 3_100, stream=30)]
     strip = drawn(ops, steps)
-    assert strip is not None
-    assert strip.lanes == ((7, ((1_000, 1_100),)), (20, ((1_500, 1_700),)))
+    assert [(lane.stream, sum(lane.busy_ns)) for lane in strip.lanes] == [(7, 100), (20, 200)]
+    assert (strip.operations, strip.streams) == (2, 2)
 
 
-def test_neighbours_closer_than_a_pixel_are_drawn_as_one() -> None:
-    steps, grain = Steps("", (step("s", 0, 100 * RESOLUTION),)), 100
-    ops = [kernel(0, 500), kernel(500 + grain, 900), kernel(900 + grain + 1, 2_000), kernel(90_000, 100_000)]
-    strip = drawn(ops, steps)
-    assert strip is not None
-    assert strip.lanes == ((7, ((0, 900), (1_001, 2_000), (90_000, 100_000))),)
+def test_a_lane_names_what_takes_the_stream_s_time_most_first() -> None:
+    ops = [
+        *(kernel(0, 300, "gemm", stream=1), kernel(300, 302, "ncclDevKernel_AllReduce", stream=1)),
+        *(kernel(0, 600, "ncclDevKernel_AllReduce", stream=2), kernel(600, 1_000, "gemm", stream=2)),
+        copy_to_host(0, 50),
+    ]
+    kinds = {lane.stream: lane.kinds for lane in drawn(ops).lanes}
+    assert kinds == {1: ("computation",), 2: ("communication", "computation"), 7: ("copies",)}
 
 
 def test_the_streams_with_most_operations_are_drawn_when_there_are_too_many() -> None:
     ops = [kernel(10 * n, 10 * n + 5, stream=s) for s in range(MAX_LANES + 2) for n in range(s + 1)]
     strip = drawn(ops, Steps("", (step("s", 0, 200),)))
-    assert strip is not None
-    assert [stream for stream, _ in strip.lanes] == list(range(2, MAX_LANES + 2))
+    assert [lane.stream for lane in strip.lanes] == list(range(2, MAX_LANES + 2))
+    assert strip.streams == MAX_LANES + 2
 
 
-def test_gaps_carry_the_cause_that_took_most_of_them() -> None:
+def test_gaps_narrower_than_a_column_are_counted_and_none_of_their_time_is_lost() -> None:
+    ops = [kernel(start, start + 60) for start in range(0, LONG // 2, 100)]
+    ops += [kernel(LONG // 2 + 5_000, LONG)]
+    strip = drawn(ops)
+    assert (strip.gaps, strip.narrow_gaps, strip.narrow_gaps_ns) == (200, 199, 199 * 40)
+    assert strip.idle_ns[Cause.UNKNOWN] == 199 * 40 + 5_040
+    assert strip.idle_columns_ns[Cause.UNKNOWN][:3] == (40, 40, 40)
+    assert strip.idle_columns_ns[Cause.UNKNOWN][COLUMNS // 2] == 100
+
+
+def test_a_gap_is_divided_between_its_causes() -> None:
     host = [
         annotation(0, 1_000_000, "scheduling"),
-        call(950_000, 960_000, correlation=2),
         call(0, 1, correlation=1),
+        call(660_000, 960_000, correlation=2),
     ]
-    ops = [kernel(100, 200, correlation=1), kernel(960_000, 990_000, correlation=2)]
-    strip = drawn(ops, Steps("", (step("s", 100, 990_000),)), host)
-    assert strip is not None
-    [gap] = strip.gaps
-    assert (gap.start_ns, gap.end_ns, gap.cause) == (200, 960_000, Cause.HOST_WORK)
+    ops = [kernel(100, 60_000, correlation=1), kernel(960_000, 990_000, correlation=2)]
+    strip = drawn(ops, host=host)
+    assert strip.idle_ns[Cause.HOST_WORK] == 600_000 and strip.idle_ns[Cause.LAUNCH_BOUND] == 300_000
+    work, launch = (strip.idle_columns_ns[c] for c in (Cause.HOST_WORK, Cause.LAUNCH_BOUND))
+    column_ns = 989_900 / COLUMNS
+    assert work[COLUMNS // 2] == pytest.approx(column_ns * 2 / 3, abs=1)
+    assert launch[COLUMNS // 2] == pytest.approx(column_ns / 3, abs=1)
 
 
 spans = st.lists(
@@ -116,18 +141,15 @@ spans = st.lists(
 
 
 @given(spans)
-def test_lanes_and_gaps_lie_inside_in_order_and_gaps_are_free_of_work(
-    drawn_spans: list[tuple[int, int, int]],
-) -> None:
+def test_columns_hold_what_counting_tick_by_tick_finds(drawn_spans: list[tuple[int, int, int]]) -> None:
     ops = [kernel(start, start + length, stream=stream) for start, length, stream in drawn_spans]
-    trace = trace_of(ops)
-    window = device_window(ops_of(trace))
-    steps = Steps("", (step("s", window.start_ns, window.end_ns),))
-    strip = draw_strip(trace, ops_of(trace), steps, window)
-    assert strip is not None
-    for pairs in [*(busy for _, busy in strip.lanes), tuple((g.start_ns, g.end_ns) for g in strip.gaps)]:
-        edges = [edge for pair in pairs for edge in pair]
-        assert edges == sorted(edges)
-        assert all(strip.start_ns <= edge <= strip.end_ns for edge in edges)
+    strip = drawn(ops)
+    edges = column_edges(strip.start_ns, strip.end_ns, COLUMNS)
+    ticks = [set(range(low, high)) for low, high in zip(edges, edges[1:], strict=False)]
+    for lane in strip.lanes:
+        busy = {tick for op in ops if op.stream == lane.stream for tick in range(op.start, op.end)}
+        assert lane.busy_ns == tuple(len(column & busy) for column in ticks)
     busy = {tick for op in ops for tick in range(op.start, op.end)}
-    assert not any(busy & set(range(gap.start_ns, gap.end_ns)) for gap in strip.gaps)
+    idle = tuple(len(column - busy) for column in ticks)
+    assert strip.idle_columns_ns.get(Cause.UNKNOWN, (0,) * COLUMNS) == idle
+    assert sum(strip.idle_ns.values()) == sum(idle)

@@ -20,6 +20,7 @@ from layers.layer1_gpu_busy.overlap import communication_overlap
 from layers.layer1_gpu_busy.phases import phase_table
 from layers.layer1_gpu_busy.ranks import rank_trace
 from layers.layer1_gpu_busy.replays import check_replays
+from layers.layer1_gpu_busy.step_times import step_times
 from layers.layer1_gpu_busy.steps import find_steps
 from layers.layer1_gpu_busy.strip import draw_strip
 from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
@@ -69,6 +70,7 @@ def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
         busy=facts.busy,
         replays=facts.replays,
         steps=facts.steps,
+        step_times=step_times(ops, steps),
         idle=facts.idle,
         stream_waits=stream_waits(trace, ops),
         launches=facts.launches,

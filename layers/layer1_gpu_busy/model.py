@@ -315,36 +315,63 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
-class StripGap:
-    """One idle stretch of a strip."""
+class StepTime:
+    """The device's time in one step, from its first operation to its last: busy while any stream ran
+    anything, whichever step that belongs to. `idle_after_ns` is the idle time from there to the next step.
+    """
 
-    start_ns: int
-    end_ns: int
-    cause: Cause
+    busy_ns: int
+    idle_ns: int
+    idle_after_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StripLane:
+    """One stream of a strip: what `kinds` of work take its time, most first, and its busy time by column."""
+
+    stream: int
+    kinds: tuple[str, ...]
+    busy_ns: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A short stretch of time to be drawn: what ran on each stream and why the device idled in between.
+    """A stretch of time to be drawn in columns of equal width: how long each stream was busy in each, and how
+    long the device idled in it for which cause.
 
-    `lanes` holds (stream, its busy intervals as (start_ns, end_ns)); neighbours closer than one part in a
-    thousand of the strip are joined, so that the drawing stays small.
+    `idle_ns` is all idle time of the stretch by cause, to which the columns of each cause add up exactly.
+    `streams` counts all that ran something, of which `lanes` has those with most operations. Of the `gaps`,
+    `narrow_gaps` are narrower than a column, so they are not seen one by one; they last `narrow_gaps_ns`.
     """
 
     what: str
     start_ns: int
     end_ns: int
-    lanes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-    gaps: tuple[StripGap, ...]
+    operations: int
+    streams: int
+    lanes: tuple[StripLane, ...]
+    idle_ns: dict[Cause, int]
+    idle_columns_ns: dict[Cause, tuple[int, ...]]
+    gaps: int
+    narrow_gaps: int
+    narrow_gaps_ns: int
+
+
+def column_edges(start_ns: int, end_ns: int, columns: int) -> list[int]:
+    """Where the columns of a strip begin, and where the last one ends."""
+    return [start_ns + (end_ns - start_ns) * i // columns for i in range(columns + 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceAnalysis:
-    """Everything found for one device of one trace. Anatomy parts are None under --busy-only."""
+    """Everything found for one device of one trace. Anatomy parts are None under --busy-only. `step_times`
+    has one entry for each of `steps`.
+    """
 
     busy: DeviceBusy
     replays: ReplayCheck
     steps: Steps | None = None
+    step_times: tuple[StepTime, ...] = ()
     idle: IdleAnatomy | None = None
     stream_waits: tuple[StreamWait, ...] = ()
     launches: LaunchStats | None = None
