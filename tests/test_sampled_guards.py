@@ -81,7 +81,8 @@ def test_pk143_idle_throughout_of_the_only_card() -> None:
 
 def test_pk143_idle_while_another_card_moves() -> None:
     log = log_of(util([1.0] * 30, gpu=0), util([45.0] * 30, gpu=3))
-    assert fired(log, "PK143").message == "1.0 % while gpu 3 had 45.0 %"
+    found = fired(log, "PK143")
+    assert (found.effect, found.message) == (Effect.NOTE, "1.0 % while gpu 3 had 45.0 %")
     assert not checks(log, number=1)["PK143"].fired
     both = log_of(util([30.0] * 30, gpu=0), util([45.0] * 30, gpu=3))
     assert not checks(both)["PK143"].fired

@@ -47,7 +47,8 @@ def _not_comparable(facts: CrossFacts) -> Outcome | None:
     if not other:
         return Outcome(False, "every pair looked at one time")
     first = other[0]
-    return Outcome(True, f"{first.a.measures} and {first.b.measures}: {first.times}: {first.why}")
+    why = f": {first.why}" if first.agree is None and first.a.question is first.b.question else ""
+    return Outcome(True, f"{first.a.measures} and {first.b.measures}: {first.times}{why}")
 
 
 CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (

@@ -121,7 +121,7 @@ def idle_throughout(facts: SampledFacts) -> Outcome | None:
     mine = _resident_share(entity.active_stats)
     if moving and mine <= IDLE_SHARE:
         busiest = max(moving, key=lambda name: moving[name])
-        return Outcome(True, f"{pct(mine)} while {busiest} had {pct(moving[busiest])}")
+        return Outcome(True, f"{pct(mine)} while {busiest} had {pct(moving[busiest])}", Effect.NOTE)
     n = max(stats.n for stats in entity.whole_stats.values())
     return Outcome(mine == 0, f"{pct(mine)} over {counted(n, 'sample')}")
 

@@ -7,7 +7,7 @@ working ones are not missed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.finding import Finding
@@ -51,7 +51,8 @@ class JudgedCard:
 
     @property
     def idle(self) -> bool:
-        return any(c.fired and c.name == IDLE_CARD for c in self.guards)
+        """Whether nothing ran on the card; where another card worked, it is not missed."""
+        return did_nothing(self.guards)
 
 
 def judge_samples(files: Sequence[SampledAnalysis], thresholds: Thresholds) -> list[JudgedCard]:
@@ -82,13 +83,20 @@ def _judge(
 
 
 def _reading(shares: Shares, guards: Sequence[Checked], thresholds: Thresholds) -> Reading:
-    if strongest_effect(guards) is Effect.VOID or not shares:
-        return Reading(Word.VOID, "; ".join(c.message for c in guards if voids(c)) or NOTHING, "")
+    if strongest_effect(guards) is Effect.VOID or did_nothing(guards) or not shares:
+        return Reading(
+            Word.VOID, "; ".join(c.message for c in guards if voids(c) or did_nothing([c])) or NOTHING, ""
+        )
     return read_shares(shares, thresholds)
 
 
+def did_nothing(guards: Iterable[Checked]) -> bool:
+    """Whether the guard on idle cards fired."""
+    return any(c.fired and c.name == IDLE_CARD for c in guards)
+
+
 def voids(checked: Checked) -> bool:
-    """Whether a guard takes its card out of the verdict."""
+    """Whether a guard says that its card measured nothing."""
     return checked.fired and checked.effect is Effect.VOID
 
 

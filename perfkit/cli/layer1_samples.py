@@ -12,7 +12,7 @@ import typer
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct
 from layers.layer1_gpu_busy.collect import Collected
-from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import output
 from perfkit.cli.layer1_extras import Extra
@@ -108,9 +108,6 @@ def _show_methods(checked: CrossChecked) -> None:
         output.paragraph(meaning.measures, f"{meaning.means} ({meaning.instrument}, {meaning.scale})")
     for comparison in _telling(checked.comparisons):
         output.paragraph(LABELS[comparison.agree], _compared(comparison))
-    idle = sum(card.idle for card in checked.cards)
-    if idle and any(card.word is not Word.VOID for card in checked.cards):
-        output.paragraph("idle", f"{counted(idle, 'card')} did nothing and is left out")
 
 
 def _row(method: Method) -> list[str]:
