@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import counted, exact_pct, pct, time_text
-from layers.layer1_gpu_busy.ranks import RankRow, RankTable
+from layers.layer1_gpu_busy.ranks import RankRow, RankTable, straggler_text
 from reports.drawings import Bar, BusyBars
 from reports.layer1_document import DeviceEntry, Layer1Document, WindowEntry
 from reports.model import Basis, Block, Cell, Column, Figure, Paragraph, Source, Table
@@ -45,8 +45,8 @@ def ratio_blocks(document: Layer1Document, artifacts: Artifacts, run_id: int) ->
         yield _figure(document, measured, artifacts, run_id)
     elif not document.sampled:
         yield Paragraph("No figure", NOTHING_TO_DRAW)
-    if document.ranks:
-        yield from _rank_blocks(document.ranks, traced, artifacts)
+    for table in document.ranks:
+        yield from _rank_blocks(table, traced, artifacts)
     if document.sampled:
         yield _sampled(document.sampled, artifacts)
 
@@ -151,8 +151,8 @@ def _sampled_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:
 
 
 def _rank_blocks(ranks: RankTable, devices: Sequence[DeviceEntry], artifacts: Artifacts) -> list[Block]:
-    basis = _basis(devices, artifacts)
-    named = f"rank {ranks.straggler.rank}" if ranks.straggler else "none named"
+    sources = {row.source for row in ranks.rows}
+    basis = _basis([device for device in devices if device.source in sources], artifacts)
     columns = (
         Column("rank"),
         *(Column(title, numeric=True) for title in ("device-op time", "communication", "computation")),
@@ -161,8 +161,8 @@ def _rank_blocks(ranks: RankTable, devices: Sequence[DeviceEntry], artifacts: Ar
     )
     rows = tuple(_rank_row(row) for row in ranks.rows)
     return [
-        Table("Ranks of one run", columns, rows, basis),
-        Paragraph("Straggler", f"{named}: {ranks.because}", basis),
+        Table(f"Ranks of {ranks.name or 'one run'}", columns, rows, basis),
+        Paragraph("Straggler", straggler_text(ranks), basis),
     ]
 
 

@@ -117,7 +117,7 @@ class Layer1Document:
     thresholds: Thresholds
     anatomy: tuple[Anatomy, ...] = ()
     traces: tuple[TraceEntry, ...] = ()
-    ranks: RankTable | None = None
+    ranks: tuple[RankTable, ...] = ()
     comparison: Comparison | None = None
     roofline: dict[str, Any] | None = None
 

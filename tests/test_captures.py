@@ -38,8 +38,10 @@ def test_files_recorded_at_the_same_time_are_one_capture() -> None:
     assert count_captures(FIRST, captures) == 1
 
 
-@pytest.mark.parametrize("other", [later(rank=1), later(device=1)], ids=["rank", "device"])
-def test_another_rank_or_device_repeats_nothing(other: Capture) -> None:
+@pytest.mark.parametrize(
+    "other", [later(rank=1), later(device=1), later(work=1)], ids=["rank", "device", "workload"]
+)
+def test_another_rank_device_or_workload_repeats_nothing(other: Capture) -> None:
     first = replace(FIRST, rank=0)
     assert count_captures(first, [first, replace(other, rank=max(other.rank, 0))]) == 1
 

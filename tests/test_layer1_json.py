@@ -211,8 +211,9 @@ def test_several_ranks_stand_in_a_table_and_each_device_by_itself(run: Run, tmp_
     paths = [rank(number).write(tmp_path / f"{number}.json") for number in (0, 1, 3)]
     _, document = run(*paths)
     assert [d["rank"] for d in document["devices"]] == [0, 1, 3]
-    assert [row["rank"] for row in document["ranks"]["rows"]] == [0, 1, 3]
-    assert (document["ranks"]["world_size"], document["ranks"]["missing"]) == (4, 1)
+    [table] = document["ranks"]
+    assert [row["rank"] for row in table["rows"]] == [0, 1, 3]
+    assert (table["world_size"], table["missing"]) == (4, 1)
     assert [Path(t["path"]) for t in document["traces"]] == paths
 
 

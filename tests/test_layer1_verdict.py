@@ -175,7 +175,7 @@ def test_devices_that_differ_are_undecided_and_never_averaged(other_ns: int, jud
     assert says(result) == ("undecided", False, Exit.NO_CONCLUSION)
     assert f"30.0 % to {other_ns / 100:.1f} % over 2 devices" in result.verdict.because
     assert "1 host-bound, 1 " in result.verdict.because
-    assert result.verdict.next_step.startswith("the devices one by one")
+    assert "begin with trace-0.json, device 0, the least busy one: launch" in result.verdict.next_step
     ratios = {m.scope: m.value for m in result.measurements if m.name == "device_op_ratio"}
     assert sorted(ratios.values()) == [0.3, other_ns / PERIOD_NS]
 
@@ -193,10 +193,14 @@ def test_two_captures_of_one_rank_are_named_by_their_files(judge: Judge) -> None
     first, second = of_rank(0, HOST_BOUND_NS), steady(start_ns=SECOND_NS)
     second.distributed(0, 2)
     scopes = [d["scope"] for d in judge(first, second).sections["devices"]]
-    assert [scope.rsplit("/", 1)[-1] for scope in scopes] == [
-        "trace-0.json, device 0",
-        "trace-1.json, device 0",
-    ]
+    assert scopes == ["trace-0.json, device 0", "trace-1.json, device 0"]
+
+
+def test_where_devices_differ_their_symptoms_are_counted(judge: Judge) -> None:
+    result = judge(on_devices(HOST_BOUND_NS, DEVICE_BOUND_NS))
+    assert result.verdict.next_step.startswith("S1 on 1 of 2 devices; begin with trace-0.json, device 0")
+    [count] = [c for c in result.sections["symptom_counts"] if c["code"] == "S1"]
+    assert (count["scopes"], count["devices"]) == (("trace-0.json, device 0",), 2)
 
 
 def test_a_void_device_among_good_ones_is_left_out_and_opens_the_verdict(judge: Judge) -> None:
@@ -246,6 +250,14 @@ def test_three_captures_that_agree_are_strong(judge: Judge) -> None:
 @pytest.mark.parametrize("busy_ns", [(3_000,), (3_000, 3_000), (3_000, 3_000, 3_501), (5_999, 5_999, 6_001)])
 def test_fewer_captures_or_ones_that_disagree_are_not(busy_ns: tuple[int, ...], judge: Judge) -> None:
     assert Strength.STRONG not in {strength for strength, _ in strengths(judge(*captures(*busy_ns)))}
+
+
+def test_captures_of_other_workloads_that_happen_to_agree_repeat_nothing(judge: Judge) -> None:
+    others = captures(3_000, 3_000, 3_000)
+    for number, trace in enumerate(others):
+        for kernel in range(10):
+            trace.kernel(f"kernel {kernel} of {number}", (number + 1) * SECOND_NS + kernel * PERIOD_NS, 10)
+    assert Strength.STRONG not in {strength for strength, _ in strengths(judge(*others))}
 
 
 def test_one_file_under_three_names_is_one_capture_and_says_so(judge: Judge) -> None:

@@ -1,4 +1,4 @@
-"""Ranks of one run in one table: ratios merged, and the straggler named only when that is safe."""
+"""Ranks of one run in one table: ratios merged, who is suspected, and when the straggler is proven."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from layers.layer1_gpu_busy.busy import measure_busy
-from layers.layer1_gpu_busy.ranks import RankTable, RankTrace, rank_table, rank_trace
+from layers.layer1_gpu_busy.ranks import RankTable, RankTrace, rank_table, rank_trace, straggler_text
 from parsers.chrome_model import ChromeTrace, Collective
 from parsers.errors import UsageError
 from tests.builders import kernel, ops_of, trace_of
@@ -34,8 +34,12 @@ def traced(trace: ChromeTrace, number: int, world_size: int) -> RankTrace:
 
 def test_the_rank_whose_collectives_are_shortest_kept_the_others_waiting() -> None:
     table = rank_table([rank(0, [90, 80, 70]), rank(2, [80, 80, 70]), rank(1, [10, 10, 10])])
-    assert table.straggler is not None
+    assert table.straggler is not None and table.straggler == table.suspect
     assert table.straggler.rank == 1
+    assert straggler_text(table).startswith(
+        "rank 1: last to arrive at 3 of 3 collectives and blamed for 100.0 % of the waiting, 100.0 % without "
+        "the longest one (mean wait 205 ns of a median window of 1 µs, 3 ranks, 3 collectives)"
+    )
     assert [row.rank for row in table.rows] == [0, 1, 2]
     assert [row.wait_ns for row in table.rows] == [210, 0, 200]
     assert [row.last_arrivals for row in table.rows] == [0, 3, 0]
@@ -54,21 +58,30 @@ def test_communication_and_the_rest_are_told_per_rank() -> None:
     assert (row.communication_ns, row.computation_ns, row.window_ns, row.events) == (170, 30, 1_000, 5)
 
 
-def test_one_long_wait_alone_names_nobody() -> None:
-    table = rank_table([rank(0, [180, 10, 90]), rank(1, [10, 90, 10]), rank(2, [180, 90, 90])])
+def test_one_long_wait_alone_makes_a_suspect_and_proves_nothing() -> None:
+    table = rank_table([rank(0, [290, 10, 90]), rank(1, [10, 90, 10]), rank(2, [290, 90, 90])])
+    assert table.straggler is None and table.suspect is not None
+    assert straggler_text(table).startswith("most likely rank 1: last to arrive at 2 of 3 collectives")
+    assert "50.0 % without the longest one" in table.because
+    assert "Not proven, because it takes more than 50.0 % both" in table.because
+
+
+def test_the_suspect_is_who_most_waiting_is_put_down_to() -> None:
+    """Rank 0 has most of the waiting by one long wait; rank 1 is steady, and blamed for less."""
+    table = rank_table([rank(0, [10, 60, 60, 60]), rank(1, [400, 10, 10, 10]), rank(2, [400, 60, 60, 60])])
+    assert table.suspect is not None and table.suspect.rank == 0
     assert table.straggler is None
-    assert "without the longest one" in table.because
 
 
 def test_waiting_spread_over_ranks_names_nobody() -> None:
     table = rank_table([rank(0, [10, 90, 90]), rank(1, [90, 10, 90]), rank(2, [90, 90, 10])])
-    assert table.straggler is None
-    assert "no one rank" in table.because
+    assert table.straggler is None and table.suspect is None
+    assert straggler_text(table).startswith("none named: no one rank holds up the others; the most is rank 0")
 
 
 def test_waiting_too_small_to_matter_names_nobody() -> None:
     table = rank_table([rank(0, [30, 30]), rank(1, [10, 10]), rank(2, [30, 30])])
-    assert table.straggler is None
+    assert table.straggler is None and table.suspect is None
     assert "5.0 % of the window" in table.because
 
 
@@ -78,11 +91,12 @@ def test_ranks_that_never_wait_have_no_last_to_arrive() -> None:
     assert table.straggler is None
 
 
-def test_a_part_of_the_ranks_is_called_a_part_and_names_nobody() -> None:
+def test_a_part_of_the_ranks_is_called_a_part_and_proves_nothing() -> None:
     table = rank_table([rank(0, [90, 90], world_size=128), rank(1, [10, 10], world_size=128)])
     assert table.missing == 126
     assert table.straggler is None
-    assert "126 of its ranks are not given" in table.because
+    assert "126 ranks of the run are not given" in table.because
+    assert straggler_text(table).startswith("most likely rank 1: ")
 
 
 def test_the_number_of_ranks_may_be_unknown() -> None:

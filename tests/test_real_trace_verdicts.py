@@ -306,7 +306,7 @@ def test_eight_ranks_of_one_run_get_one_table_and_no_average(data_dir: Path) -> 
     assert result.verdict.headline == "UNDECIDED"
     assert "24.2 % to 65.7 % over 8 devices" in result.verdict.because
     assert "7 host-bound, 1 undecided" in result.verdict.because
-    table = result.sections["ranks"]
+    [table] = result.sections["ranks"]
     assert [row["rank"] for row in table["rows"]] == list(range(8))
     assert (table["world_size"], table["missing"]) == (8, 0)
     by_rank = {d["rank"]: d["device_op_ratio"] for d in result.sections["devices"]}
@@ -318,6 +318,20 @@ def test_two_of_128_ranks_say_how_many_are_missing_and_name_no_straggler(data_di
     paths = find_trace_files([str(data_dir / "traces" / "ranks" / "sampled*")])
     result = judge(*map(Path, paths))
     assert result.verdict.headline == "HOST-BOUND?"
-    assert (result.sections["ranks"]["missing"], result.sections["ranks"]["straggler"]) == (126, None)
+    [table] = result.sections["ranks"]
+    assert (table["missing"], table["straggler"], table["suspect"]["rank"]) == (126, None, 1)
     missing = next(g for g in result.guards if g.code == "PK131")
-    assert (missing.fired, missing.message) == (True, "2 of the 128 ranks of the run given")
+    assert (missing.fired, missing.message) == (True, "2 of the 128 ranks given")
+
+
+def test_a_folder_with_two_runs_gets_a_table_for_each(data_dir: Path) -> None:
+    result = judge(*map(Path, find_trace_files([str(data_dir / "traces" / "ranks")])))
+    tables = [(t["name"], t["world_size"], t["missing"], len(t["rows"])) for t in result.sections["ranks"]]
+    assert tables == [("run A", 8, 0, 8), ("run B", 128, 126, 2)]
+    assert [t["suspect"]["rank"] for t in result.sections["ranks"]] == [7, 1]
+    said = {(g.code, g.scope): (g.fired, g.message) for g in result.guards}
+    assert said["PK131", "run A"] == (False, "8 of the 8 ranks given")
+    assert said["PK131", "run B"] == (True, "2 of the 128 ranks given")
+    assert said["PK133", ""][0] is True
+    scopes = [d["scope"] for d in result.sections["devices"]]
+    assert len(set(scopes)) == 10 and scopes[0] == "dlrm_worker0.json.gz, device 0"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from layers.evidence.guard import Checked, Effect, apply_guards
+from layers.evidence.guard import Checked, Effect
 from layers.layer1_gpu_busy.collect import Unread
-from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
+from layers.layer1_gpu_busy.guards_run import check_files
+from layers.layer1_gpu_busy.runs import group_runs
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from tests.layer1_traces import FIRST_NS, analysed, steady
+from tests.writers.chrome import TraceBuilder
 
 Analyse = Callable[..., TraceAnalysis]
 
@@ -24,14 +26,18 @@ def analyse(tmp_path: Path) -> Analyse:
         trace = steady(operations=2, start_ns=start_ns)
         if rank >= 0:
             trace.distributed(rank, world_size)
-        return analysed(trace, tmp_path, f"{rank}-{start_ns}.json")
+        return analysed(trace, tmp_path, f"{rank}-{world_size}-{start_ns}.json")
 
     return make
 
 
+def checked(traces: list[TraceAnalysis], unread: list[Unread] | None = None) -> list[Checked]:
+    return check_files(traces, unread or [], group_runs(traces))
+
+
 def checks(traces: list[TraceAnalysis], unread: list[Unread] | None = None) -> dict[str, Checked]:
-    facts = RunFacts(traces, unread or [])
-    return {checked.code: checked for checked in apply_guards(RUN_GUARDS, facts)}
+    """By code; of several runs the last one's."""
+    return {one.code: one for one in checked(traces, unread)}
 
 
 def test_pk130_fires_on_any_file_that_could_not_be_read(analyse: Analyse) -> None:
@@ -48,9 +54,18 @@ def test_pk130_is_clear_where_all_were_read(analyse: Analyse) -> None:
 
 
 def test_pk131_fires_while_ranks_of_the_run_are_missing(analyse: Analyse) -> None:
-    some = checks([analyse(0, 3), analyse(2, 3), analyse(2, 3, start_ns=2 * FIRST_NS)])["PK131"]
-    assert (some.fired, some.effect) == (True, Effect.NOTE)
-    assert some.message == "2 of the 3 ranks of the run given"
+    some = checks([analyse(0, 3), analyse(2, 3)])["PK131"]
+    assert (some.fired, some.effect, some.scope) == (True, Effect.NOTE, "")
+    assert some.message == "2 of the 3 ranks given"
+
+
+def test_pk131_counts_the_ranks_of_each_run_by_itself(analyse: Analyse) -> None:
+    runs = [analyse(0, 2), analyse(0, 128), analyse(1, 2), analyse(1, 128)]
+    found = [(c.scope, c.fired, c.message) for c in checked(runs) if c.code == "PK131"]
+    assert found == [
+        ("run A", False, "2 of the 2 ranks given"),
+        ("run B", True, "2 of the 128 ranks given"),
+    ]
 
 
 def test_pk131_is_clear_with_all_ranks(analyse: Analyse) -> None:
@@ -74,3 +89,37 @@ def test_pk132_is_clear_on_files_that_differ(analyse: Analyse) -> None:
 
 def test_pk132_is_not_asked_of_one_file(analyse: Analyse) -> None:
     assert "PK132" not in checks([analyse()])
+
+
+def test_pk133_fires_on_the_files_of_several_runs_and_names_them(analyse: Analyse) -> None:
+    found = checks([analyse(0, 2), analyse(0, 128), analyse(1, 2), analyse(-1)])["PK133"]
+    assert (found.fired, found.effect) == (True, Effect.NOTE)
+    assert found.message == (
+        "4 files of 3 runs (run A of 2 ranks: 0-2-1000000.json and 1 more; run B of 128 ranks: "
+        "0-128-1000000.json; run C: -1--1-1000000.json)"
+    )
+
+
+def test_pk133_names_three_runs_and_counts_the_rest(analyse: Analyse) -> None:
+    worlds = [analyse(rank, size) for size in (2, 3, 4, 5, 6) for rank in (0, 1)]
+    assert checks(worlds)["PK133"].message.endswith("; and 2 more)")
+
+
+def test_pk133_fires_on_captures_of_unrelated_workloads(analyse: Analyse, tmp_path: Path) -> None:
+    other = TraceBuilder()
+    other.kernel("another_kernel", FIRST_NS, 100)
+    found = checks([analyse(), analysed(other, tmp_path, "other.json")])["PK133"]
+    assert (found.fired, found.message) == (
+        True,
+        "2 files of 2 workloads, told apart by card, world size and kernel names",
+    )
+
+
+def test_pk133_is_clear_on_captures_of_one_workload_and_on_one_run(analyse: Analyse) -> None:
+    captures = checks([analyse(), analyse(start_ns=2 * FIRST_NS)])["PK133"]
+    ranks = checks([analyse(0, 2), analyse(1, 2)])["PK133"]
+    assert (captures.fired, ranks.fired) == (False, False)
+
+
+def test_pk133_is_not_asked_of_one_file(analyse: Analyse) -> None:
+    assert "PK133" not in checks([analyse()])

@@ -1,8 +1,8 @@
 """Which recordings repeat each other: how many independent captures say the same of one device.
 
 Three captures that agree make a finding strong, so what looks like a repeat must be one. Recordings of one
-time are none: a file given twice, and ranks whose files do not name them. That all captures are of one
-workload is what the user says by giving them together.
+time are none: a file given twice, and ranks whose files do not name them. Nor is another workload, however
+close its ratio.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ range."""
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One device of one recording, when it was recorded (absolute where the file tells), and what it says."""
+    """One device of one recording, when it was recorded (absolute where the file tells), and what it says.
+
+    `work` numbers the workload of the file, as `runs.py` tells them apart."""
 
     rank: int
     device: int
@@ -27,14 +29,16 @@ class Capture:
     end_ns: int
     word: Word
     ratio: float
+    work: int | None = None
 
 
 def count_captures(of: Capture, captures: Sequence[Capture]) -> int:
-    """The captures that repeat this one, itself included: of its rank and device, at different times.
+    """The captures that repeat this one, itself included: of its workload, rank and device, at different
+    times.
 
     One that disagrees, in its word or by more than AGREE_WITHIN, leaves each for itself.
     """
-    comparable = [c for c in captures if (c.rank, c.device) == (of.rank, of.device)]
+    comparable = [c for c in captures if (c.work, c.rank, c.device) == (of.work, of.rank, of.device)]
     ratios = [c.ratio for c in comparable]
     if len({c.word for c in comparable}) > 1 or max(ratios) - min(ratios) > AGREE_WITHIN:
         return 1

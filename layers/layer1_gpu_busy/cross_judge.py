@@ -98,7 +98,7 @@ def _result_of_samples(cards: Sequence[JudgedCard], thresholds: Thresholds) -> R
         guards=[checked for card in cards for checked in card.guards],
         measurements=[m for card in cards for m in sampled_measurements(card)],
         findings=findings_of_samples(cards),
-        sections={**sections((), (), (), thresholds, None), "devices": device_rows(cards)},
+        sections={**sections((), (), (), thresholds, ()), "devices": device_rows(cards)},
     )
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
 
-from layers.evidence.guard import Effect, Guard, Outcome
-from layers.evidence.wording import counted
+from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards
+from layers.evidence.wording import counted, limit
 from layers.layer1_gpu_busy.collect import Unread
+from layers.layer1_gpu_busy.runs import CLOCKS_APART_NS, NAMES_IN_COMMON, Run
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+
+RUNS_SHOWN = 3
+"""Runs that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """All files of one command: those that were analysed and those that could not be read."""
+    """All files of one command: those that were analysed, those that could not be read, and the runs that
+    they belong to."""
 
     traces: Sequence[TraceAnalysis]
     unread: Sequence[Unread]
+    runs: Sequence[Run]
 
 
 def _unreadable(facts: RunFacts) -> Outcome:
@@ -27,12 +35,11 @@ def _unreadable(facts: RunFacts) -> Outcome:
     return Outcome(True, f"{len(facts.unread)} of {total} could not be read: {facts.unread[0].why}{more}")
 
 
-def _ranks_missing(facts: RunFacts) -> Outcome | None:
-    ranks = {t.meta.rank for t in facts.traces if t.meta.rank >= 0}
-    world = max((t.meta.world_size for t in facts.traces), default=-1)
-    if world < 2 or not ranks:
+def _ranks_missing(run: Run) -> Outcome | None:
+    world = run.world_size
+    if world < 2 or not run.ranks:
         return None
-    return Outcome(len(ranks) < world, f"{len(ranks):,} of the {counted(world, 'rank')} of the run given")
+    return Outcome(len(run.ranks) < world, f"{len(run.ranks):,} of the {counted(world, 'rank')} given")
 
 
 def _same_capture(facts: RunFacts) -> Outcome | None:
@@ -42,7 +49,26 @@ def _same_capture(facts: RunFacts) -> Outcome | None:
     return Outcome(copies > 0, f"{copies} of {len(facts.traces)} files repeat another byte for byte")
 
 
-RUN_GUARDS: tuple[Guard[RunFacts], ...] = (
+def _several_runs(facts: RunFacts) -> Outcome | None:
+    if len(facts.traces) < 2:
+        return None
+    files, works = counted(len(facts.traces), "file"), len({run.work for run in facts.runs} - {None})
+    if len(facts.runs) > 1 and any(len(run.ranks) > 1 for run in facts.runs):
+        shown = "; ".join(map(_run_text, facts.runs[:RUNS_SHOWN]))
+        more = f"; and {len(facts.runs) - RUNS_SHOWN} more" if len(facts.runs) > RUNS_SHOWN else ""
+        return Outcome(True, f"{files} of {len(facts.runs)} runs ({shown}{more})")
+    if works > 1:
+        return Outcome(True, f"{files} of {works} workloads, told apart by card, world size and kernel names")
+    return Outcome(False, f"{files} of one run or workload")
+
+
+def _run_text(run: Run) -> str:
+    first, more = PurePath(run.traces[0].artifact.path).name, len(run.traces) - 1
+    world = f" of {run.world_size:,} ranks" if run.world_size > 0 else ""
+    return f"{run.name}{world}: {first}" + (f" and {more} more" if more else "")
+
+
+FILE_GUARDS: tuple[Guard[RunFacts], ...] = (
     Guard(
         code="PK130",
         name="unreadable-file",
@@ -56,18 +82,6 @@ RUN_GUARDS: tuple[Guard[RunFacts], ...] = (
         check=_unreadable,
     ),
     Guard(
-        code="PK131",
-        name="ranks-missing",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="Traces of some ranks of a larger run.",
-        cause="The slowest rank may be among those that were not given; others then seem to wait for nobody.",
-        detection="Fewer different ranks than distributedInfo.world_size.",
-        remedy="Give the traces of all ranks at once.",
-        source="NVIDIA Megatron-Bridge profiling pitfalls: rank 0 is not representative.",
-        check=_ranks_missing,
-    ),
-    Guard(
         code="PK132",
         name="same-capture-twice",
         layer="layer1",
@@ -79,4 +93,46 @@ RUN_GUARDS: tuple[Guard[RunFacts], ...] = (
         source="perfkit's table of n: captures are independent recordings.",
         check=_same_capture,
     ),
+    Guard(
+        code="PK133",
+        name="several-runs",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="One answer from files that do not belong together.",
+        cause="Files of several runs, or captures of unrelated workloads, were given at once, such as a "
+        "whole folder. Each device is judged by itself and each run has a table of ranks of its own; what is "
+        "said of all of them together means little.",
+        detection="A run is files of one world size with different ranks, recorded at the same time (or "
+        f"within {CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of "
+        f"one workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
+        remedy="Give one run at a time, or the captures of one workload.",
+        source="perfkit: a public folder with traces of a run of 8 ranks and of one of 128.",
+        check=_several_runs,
+    ),
 )
+
+RANK_GUARDS: tuple[Guard[Run], ...] = (
+    Guard(
+        code="PK131",
+        name="ranks-missing",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="Traces of some ranks of a larger run.",
+        cause="The slowest rank may be among those that were not given; others then seem to wait for nobody.",
+        detection="Fewer different ranks than distributedInfo.world_size.",
+        remedy="Give the traces of all ranks at once.",
+        source="NVIDIA Megatron-Bridge profiling pitfalls: rank 0 is not representative.",
+        check=_ranks_missing,
+    ),
+)
+
+RUN_GUARDS: tuple[Guard[Any], ...] = tuple(sorted((*FILE_GUARDS, *RANK_GUARDS), key=lambda g: g.code))
+"""All of them, for the catalogue."""
+
+
+def check_files(
+    traces: Sequence[TraceAnalysis], unread: Sequence[Unread], runs: Sequence[Run]
+) -> list[Checked]:
+    """The guards on all files together, then those on each run."""
+    of_files = apply_guards(FILE_GUARDS, RunFacts(traces, unread, runs))
+    return of_files + [checked for run in runs for checked in apply_guards(RANK_GUARDS, run, run.name)]

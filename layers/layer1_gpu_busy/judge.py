@@ -24,15 +24,15 @@ from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
-from layers.layer1_gpu_busy.guards_run import RUN_GUARDS, RunFacts
+from layers.layer1_gpu_busy.guards_run import check_files
 from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.next_steps import next_step
-from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK, RankTable, rank_table
+from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
+from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
+from layers.layer1_gpu_busy.shared_symptoms import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-
-DIFFER_NEXT = "the devices one by one, since they differ: give the file of each by itself"
 
 WINDOW_DECIDES = "window-decides"
 """The guard that leaves a device undecided."""
@@ -65,51 +65,28 @@ def judge_traces(
 
     `supported` names the devices of which an independent method says the same.
     """
-    judged = _judge_all(traces, thresholds)
-    of_run = apply_guards(RUN_GUARDS, RunFacts(traces, unread))
+    judged, runs = _judge_all(traces, thresholds), group_runs(traces)
+    of_files = check_files(traces, unread, runs)
     rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
     return Result(
         command="layer1",
-        verdict=_verdict(judged, of_run, thresholds),
-        guards=[*of_run, *(checked for j in judged for checked in j.guards)],
+        verdict=_verdict(judged, of_files, thresholds),
+        guards=[*of_files, *(checked for j in judged for checked in j.guards)],
         measurements=[m for j in judged for m in _measurements(j)],
-        findings=_findings(judged, supported),
-        sections=sections(traces, unread, rows, thresholds, ranks_of(traces)),
+        findings=_findings(judged, supported, runs),
+        sections=sections(traces, unread, rows, thresholds, rank_tables(runs)),
     )
-
-
-def ranks_of(traces: Sequence[TraceAnalysis]) -> RankTable | None:
-    """The table of ranks, None unless several different ranks were given and read whole."""
-    ranks = [rank for trace in traces for rank in trace.ranks]
-    return rank_table(ranks) if len({rank.rank for rank in ranks} - {UNKNOWN_RANK}) > 1 else None
 
 
 def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[Judged]:
     pairs = [(trace, device) for trace in traces for device in trace.devices or (None,)]
-    names = _scopes(pairs)
+    names = device_scopes(pairs)
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
         facts = TraceFacts(trace, device, thresholds)
         guards = tuple(apply_guards((*TRACE_GUARDS, *NSYS_GUARDS), facts, scope if len(pairs) > 1 else ""))
         judged.append(Judged(trace, device, _word(facts, guards), scope, guards))
     return judged
-
-
-def _scopes(pairs: Sequence[tuple[TraceAnalysis, DeviceAnalysis | None]]) -> list[str]:
-    """How each device is named: by its trace's rank where that tells the traces apart, else by the file."""
-    short = [_short_name(trace) for trace, _ in pairs]
-    paths_of_name: dict[str, set[str]] = {}
-    for name, (trace, _) in zip(short, pairs, strict=True):
-        paths_of_name.setdefault(name, set()).add(trace.artifact.path)
-    unique = [
-        name if len(paths_of_name[name]) == 1 else trace.artifact.path
-        for name, (trace, _) in zip(short, pairs, strict=True)
-    ]
-    return [f"{n}, device {d.busy.device}" if d else n for n, (_, d) in zip(unique, pairs, strict=True)]
-
-
-def _short_name(trace: TraceAnalysis) -> str:
-    return f"rank {trace.meta.rank}" if trace.meta.rank >= 0 else trace.artifact.path.rsplit("/", 1)[-1]
 
 
 def _word(facts: TraceFacts, guards: Sequence[Checked]) -> Word:
@@ -121,14 +98,14 @@ def _word(facts: TraceFacts, guards: Sequence[Checked]) -> Word:
     return word_of(facts.ratio, facts.thresholds)
 
 
-def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Thresholds) -> Verdict:
+def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: Thresholds) -> Verdict:
     standing = [j for j in judged if j.word is not Word.VOID]
     if not standing:
         explain = f"perfkit explain {_first_code(judged)}"
         return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, explain)
     words = Counter(j.word for j in standing)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
-    guards = [*of_run, *(checked for j in standing for checked in j.guards)]
+    guards = [*of_files, *(checked for j in standing for checked in j.guards)]
     weakened = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
     directional = weakened and word is not Word.UNDECIDED
     reached = Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION
@@ -143,9 +120,11 @@ def _verdict(judged: Sequence[Judged], of_run: Sequence[Checked], thresholds: Th
 
 def _next(word: Word, standing: Sequence[Judged]) -> str:
     """Where to look, and for a host-bound device what kernel work could win at most."""
+    least = min(standing, key=_ratio)
+    step = next_step(least.word, _device(least))
     if len({j.word for j in standing}) > 1:
-        return DIFFER_NEXT
-    step = next_step(word, _device(min(standing, key=_ratio)))
+        shared = spread_text(symptom_spread([(j.scope, _device(j)) for j in standing]))
+        return f"{shared}begin with {least.scope}, the least busy one: {step}"
     if word is not Word.HOST_BOUND:
         return step
     return f"{step}. Kernel tuning can win at most {pct(max(map(_ratio, standing)))}"
@@ -225,9 +204,12 @@ def _measurements(j: Judged) -> list[Measurement]:
     ]
 
 
-def _findings(judged: Sequence[Judged], supported: Collection[TraceDevice]) -> list[Finding]:
+def _findings(
+    judged: Sequence[Judged], supported: Collection[TraceDevice], runs: Sequence[Run]
+) -> list[Finding]:
     standing = [j for j in judged if j.word is not Word.VOID]
-    captures = [_capture(j) for j in standing]
+    work_of = {trace.artifact.sha256: run.work for run in runs for trace in run.traces}
+    captures = [_capture(j, work_of[j.trace.artifact.sha256]) for j in standing]
     return [
         finding
         for j, capture in zip(standing, captures, strict=True)
@@ -243,7 +225,7 @@ def _findings(judged: Sequence[Judged], supported: Collection[TraceDevice]) -> l
     ]
 
 
-def _capture(standing: Judged) -> Capture:
+def _capture(standing: Judged, work: int | None) -> Capture:
     busy, meta = _device(standing).busy, standing.trace.meta
     return Capture(
         rank=meta.rank,
@@ -252,4 +234,5 @@ def _capture(standing: Judged) -> Capture:
         end_ns=meta.base_time_ns + busy.device_window.window.end_ns,
         word=standing.word,
         ratio=_ratio(standing),
+        work=work,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Window
+from layers.layer1_gpu_busy.runs import ABSOLUTE_FROM_NS
 from layers.layer1_gpu_busy.sampled import stats_within
 from layers.layer1_gpu_busy.sampled_checks import IDLE_SHARE
 from layers.layer1_gpu_busy.sampled_judge import JudgedCard
@@ -19,8 +20,6 @@ from layers.layer1_gpu_busy.sampled_model import EntitySamples, MetricStats, Sam
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.series_model import Metric
 
-ABSOLUTE_FROM_NS = 10**18
-"""Trace times from here on (2001) are since the epoch; smaller ones have no known beginning."""
 WALL_CLOCK = "wall clock"
 
 

@@ -3,11 +3,11 @@
 A collective ends on all ranks at about the same time and begins when each arrives, so the k-th
 collective is shortest on the rank that arrived last, and what it lasts longer elsewhere is waiting.
 Durations need no common clock. Each wait is put down to the last to arrive; a rank that most of all
-waiting is put down to is the straggler. So a straggler shows the *least* communication time. The longest
-single wait must not decide, since a capture that begins late on one rank looks the same. What this
-cannot tell apart: late arrival and less data to exchange (all-to-all with uneven splits), and
-collectives of different groups of ranks. Rank 0 is not representative of a run, and a part of the ranks
-may lack the one that all others wait for.
+waiting is put down to is the suspect. So a straggler shows the *least* communication time. It is proven
+only if the longest single wait does not decide, since a capture that begins late on one rank looks the
+same. What this cannot tell apart: late arrival and less data to exchange (all-to-all with uneven splits),
+and collectives of different groups of ranks. Rank 0 is not representative of a run, and a part of the
+ranks may lack the one that all others wait for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from parsers.chrome_model import ChromeTrace, DeviceOps
 from parsers.errors import UsageError
 
 STRAGGLER_SHARE = 0.5
-"""How much of the waiting must be put down to one rank to name it, with and without the longest wait; (D)."""
+"""How much of the waiting must be put down to one rank to suspect it, and without the longest wait too to
+name it; (D)."""
 WORTH_NAMING_SHARE = 0.05
 """Mean wait over median window up to which no rank is named; TraceLens' limit of exposed communication."""
 
@@ -72,10 +73,12 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True)
 class RankTable:
-    """All ranks by number. `spread` is maximum minus minimum device-op ratio; `missing` counts the ranks
-    that no file was given for (0 as well where no file says how many there are). `straggler` is a row of
-    the table or None, and `because` says why, with numbers."""
+    """All ranks of one run by number. `name` tells runs of one command apart. `spread` is maximum minus
+    minimum device-op ratio; `missing` counts the ranks that no file was given for (0 as well where no file
+    says how many there are). `suspect` is the rank that most of the waiting is put down to, None where there
+    is none; `straggler` is the same rank where that is proven. `because` says why, with numbers."""
 
+    name: str
     rows: tuple[RankRow, ...]
     world_size: int | None
     missing: int
@@ -84,8 +87,17 @@ class RankTable:
     max_ratio: float | None
     spread: float | None
     collectives: int | None
+    suspect: RankRow | None
     straggler: RankRow | None
     because: str
+
+
+def straggler_text(table: RankTable) -> str:
+    """Who kept the others waiting, how sure that is, and why."""
+    if table.suspect is None:
+        return f"none named: {table.because}"
+    likely = "" if table.straggler is not None else "most likely "
+    return f"{likely}rank {table.suspect.rank}: {table.because}"
 
 
 def rank_trace(trace: ChromeTrace, ops: DeviceOps, busy: DeviceBusy) -> RankTrace:
@@ -104,8 +116,8 @@ def rank_trace(trace: ChromeTrace, ops: DeviceOps, busy: DeviceBusy) -> RankTrac
     )
 
 
-def rank_table(ranks: Sequence[RankTrace]) -> RankTable:
-    """Merge two ranks or more; raises UsageError for fewer."""
+def rank_table(ranks: Sequence[RankTrace], name: str = "") -> RankTable:
+    """Merge two ranks or more of one run; raises UsageError for fewer."""
     if len(ranks) < 2:
         raise UsageError(f"a table of ranks takes two traces or more, not {len(ranks)}")
     ranks = sorted(ranks, key=lambda r: (r.rank, r.source))
@@ -114,8 +126,9 @@ def rank_table(ranks: Sequence[RankTrace]) -> RankTable:
     ratios = [row.device_op_ratio for row in rows if row.device_op_ratio is not None]
     world_size = max(rank.world_size for rank in ranks)
     missing = max(world_size - len({rank.rank for rank in ranks}), 0)
-    straggler, because = _straggler(ranks, rows, waits, missing)
+    blamed = _blame(ranks, rows, waits, missing)
     return RankTable(
+        name=name,
         rows=rows,
         world_size=world_size if world_size > 0 else None,
         missing=missing,
@@ -124,8 +137,9 @@ def rank_table(ranks: Sequence[RankTrace]) -> RankTable:
         max_ratio=max(ratios, default=None),
         spread=max(ratios) - min(ratios) if ratios else None,
         collectives=len(waits.last) if waits else None,
-        straggler=straggler,
-        because=because,
+        suspect=blamed.suspect,
+        straggler=blamed.suspect if blamed.proven else None,
+        because=blamed.because,
     )
 
 
@@ -185,28 +199,40 @@ def _row(rank: RankTrace, place: int, waits: _Waits | None) -> RankRow:
     )
 
 
-def _straggler(
+@dataclass(frozen=True, slots=True)
+class _Blame:
+    """The rank that most of the waiting is put down to (None: none is), whether that is proven, and why."""
+
+    suspect: RankRow | None
+    proven: bool
+    because: str
+
+
+def _blame(
     ranks: Sequence[RankTrace], rows: tuple[RankRow, ...], waits: _Waits | None, missing: int
-) -> tuple[RankRow | None, str]:
-    """The rank that most of the waiting is put down to, if there is one that may be named, and why."""
+) -> _Blame:
     if waits is None:
-        return None, _why_unmatched([len(rank.collective_names) for rank in ranks])
-    first = max(range(len(rows)), key=lambda place: waits.share_of(place))
+        return _Blame(None, False, _why_unmatched([len(rank.collective_names) for rank in ranks]))
+    first = max(range(len(rows)), key=waits.share_of)
     share, steady_share = waits.share_of(first), waits.without_longest().share_of(first)
-    total_ns = float(waits.of_others.sum())
+    wait_ns = float(waits.of_others.sum())
     window_ns = float(np.median([row.window_ns for row in rows]))
-    text = (
-        f"of the mean wait of {time_text(total_ns)} in {counted(len(waits.last), 'collective')}, "
-        f"{pct(share)} is put down to rank {rows[first].rank}, last to arrive at "
-        f"{rows[first].last_arrivals} ({pct(steady_share)} without the longest one; median window "
-        f"{time_text(window_ns)}, {len(rows)} ranks)"
+    waited = (
+        f"mean wait {time_text(wait_ns)} of a median window of {time_text(window_ns)}, {len(rows)} ranks, "
+        f"{counted(len(waits.last), 'collective')}"
     )
-    reason = _why_unnamed(ranks, missing)
-    if not reason and total_ns <= WORTH_NAMING_SHARE * window_ns:
-        reason = f"the wait is at most {pct(WORTH_NAMING_SHARE)} of the window"
-    if not reason and min(share, steady_share) <= STRAGGLER_SHARE:
-        reason = f"not more than {pct(STRAGGLER_SHARE)} both ways: no one rank steadily holds up the others"
-    return (None, f"{text}; {reason}") if reason else (rows[first], text)
+    if wait_ns <= WORTH_NAMING_SHARE * window_ns:
+        return _Blame(None, False, f"the wait is at most {pct(WORTH_NAMING_SHARE)} of the window ({waited})")
+    blame = (
+        f"last to arrive at {rows[first].last_arrivals} of {len(waits.last)} collectives and blamed for "
+        f"{pct(share)} of the waiting"
+    )
+    if max(share, steady_share) <= STRAGGLER_SHARE:
+        most = f"the most is rank {rows[first].rank}, {blame}"
+        return _Blame(None, False, f"no one rank holds up the others; {most} ({waited})")
+    text = f"{blame}, {pct(steady_share)} without the longest one ({waited})"
+    doubt = _doubt(ranks, missing, min(share, steady_share))
+    return _Blame(rows[first], not doubt, f"{text}. Not proven, because {doubt}" if doubt else text)
 
 
 def _why_unmatched(counts: list[int]) -> str:
@@ -216,14 +242,16 @@ def _why_unmatched(counts: list[int]) -> str:
     return f"the ranks' sequences of communication kernels differ ({numbers} of them), so none is matched"
 
 
-def _why_unnamed(ranks: Sequence[RankTrace], missing: int) -> str:
-    """What forbids naming a straggler whatever the numbers are; empty when nothing does."""
+def _doubt(ranks: Sequence[RankTrace], missing: int, share: float) -> str:
+    """What leaves a suspect unproven; empty when nothing does. `share`: the smaller one of its blame."""
     numbers = [rank.rank for rank in ranks]
+    groups = [rank.smallest_group for rank in ranks if rank.smallest_group is not None]
     if UNKNOWN_RANK in numbers or len(set(numbers)) < len(numbers):
         return "the files do not name distinct ranks"
     if missing:
-        return f"a part of the run: {missing} of its ranks are not given, and the last to arrive may be one"
-    groups = [rank.smallest_group for rank in ranks if rank.smallest_group is not None]
+        return f"{counted(missing, 'rank')} of the run are not given, and the last to arrive may be one"
     if groups and min(groups) < len(ranks):
         return f"some collectives join only {min(groups)} ranks, and a trace does not say which"
+    if share <= STRAGGLER_SHARE:
+        return f"it takes more than {pct(STRAGGLER_SHARE)} both with the longest one and without"
     return ""

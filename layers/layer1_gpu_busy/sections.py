@@ -16,7 +16,8 @@ from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
-from layers.layer1_gpu_busy.thresholds import Thresholds
+from layers.layer1_gpu_busy.shared_symptoms import symptom_spread
+from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import CHROME_TRACE, TraceAnalysis
 
 METHOD = CHROME_TRACE
@@ -41,14 +42,16 @@ def sections(
     unread: Sequence[Unread],
     rows: Sequence[DeviceRow],
     thresholds: Thresholds,
-    ranks: RankTable | None,
+    ranks: Sequence[RankTable],
 ) -> dict[str, Any]:
-    """The `devices`, `anatomy`, `ranks` (where there are several), `traces`, `unread` and `thresholds` of
-    the document.
+    """The `devices`, `anatomy`, `ranks` (a table a run of several), `symptom_counts` (of several devices),
+    `traces`, `unread` and `thresholds` of the document.
     """
-    ranked = {"ranks": msgspec.to_builtins(ranks)} if ranks is not None else {}
+    standing = [(row.scope, row.device) for row in rows if row.word != Word.VOID]
+    spread = symptom_spread(standing) if len(standing) > 1 else ()
     return {
-        **ranked,
+        **({"ranks": msgspec.to_builtins(ranks)} if ranks else {}),
+        **({"symptom_counts": msgspec.to_builtins(spread)} if spread else {}),
         "devices": [_device(row) for row in rows],
         "anatomy": [_anatomy(row) for row in rows if row.device.idle is not None],
         "traces": [_trace(trace) for trace in traces],

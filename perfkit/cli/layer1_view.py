@@ -15,12 +15,12 @@ from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.findings import ncu_command, short_name
-from layers.layer1_gpu_busy.judge import ranks_of
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Gap, IdleAnatomy, LaunchStats, WindowRatio
-from layers.layer1_gpu_busy.ranks import RankTable
+from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output
 from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_many import show_ranks, show_spread
 from perfkit.cli.layer1_nsys import show_nsys
 
 TOP_KERNELS_SHOWN = 5
@@ -39,9 +39,9 @@ def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -
     show_headline(result)
     if len(_traced(result)) > 1:
         _device_table(result)
-    ranks = ranks_of(collected.traces)
-    if ranks is not None:
-        _rank_lines(ranks)
+        show_spread(result)
+    for table in rank_tables(group_runs(collected.traces)):
+        show_ranks(table)
     shown = _least_busy(result, collected)
     if shown is not None:
         if len(_traced(result)) > 1:
@@ -196,15 +196,6 @@ def _device_table(result: Result) -> None:
     ]
     head = ["device", "verdict", "device-op", "kernel", "n", "window ms"]
     output.show(output.table(head, rows, right=[2, 3, 4, 5]))
-
-
-def _rank_lines(ranks: RankTable) -> None:
-    output.line()
-    low, middle, high = ranks.min_ratio, ranks.median_ratio, ranks.max_ratio
-    if low is not None and middle is not None and high is not None:
-        output.paragraph("ranks", f"{len(ranks.rows)} from {pct(low)} to {pct(high)}, median {pct(middle)}")
-    named = f"rank {ranks.straggler.rank}" if ranks.straggler is not None else "none named"
-    output.paragraph("straggler", f"{named}: {ranks.because}")
 
 
 def show_checks(guards: Sequence[Checked]) -> None:

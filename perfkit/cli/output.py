@@ -80,7 +80,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Colle
 
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for number, header in enumerate(headers):
-        made.add_column(Text(header), justify="right" if number in right else "left")
+        made.add_column(Text(header), justify="right" if number in right else "left", overflow="fold")
     for row in rows:
         made.add_row(*(Text(inert(cell)) for cell in row))
     return made
