@@ -1,12 +1,15 @@
 """What somebody should do about one device: findings with their strength, negative ones included.
 
-The first finding is the verdict in a sentence. Idle time and symptoms follow: a trace shows a phenomenon
-and never its cause in the code, so those are weak by rule until another layer confirms them.
+The first finding is the verdict in a sentence. Idle time, exposed communication and symptoms follow: a trace
+shows a phenomenon and never its cause in the code, so those are weak by rule until another layer confirms
+them. Each rests on numbers of its own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from layers.evidence.finding import Finding
 from layers.evidence.guard import Checked
@@ -14,6 +17,7 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
+from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
@@ -21,10 +25,20 @@ from layers.layer1_gpu_busy.thresholds import Word
 
 STACKS = "Python stacks were recorded, which slows the host (PK129)"
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
-NO_KERNELS = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH)
+NOT_PROFILED = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH, KernelGroup.COMMUNICATION)
+"""Groups that Nsight Compute is not pointed at: some are no kernels, and it runs a kernel several times, at
+which a collective waits for ranks that never come (Nsight Compute documentation, kernel replay)."""
 SHORT_NAME_CHARACTERS = 60
+ALL_RANKS = "traces of all ranks together, since a rank that arrives late looks the same; then overlap"
+AFTER_HOST = "once the host keeps the device busy: "
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
+WORTH_EXPOSED = 0.05
+"""Exposed communication below this share of the window is left to the table: TraceLens's limit."""
+COMMUNICATION_SYMPTOMS = ("S5", "S6")
+"""They say more of the same exposed communication."""
+KERNEL_SYMPTOMS = ("S4", "S8")
+"""Those of the kernels themselves: worth nothing yet where the device mostly waits for the host."""
 
 
 def work_was_queued(guards: Sequence[Checked]) -> bool:
@@ -50,40 +64,112 @@ def device_findings(
     hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
     if judged is None or hinted is None:
         return []
-    rests_on = tuple(m for m in measurements if m.name in ("device_op_ratio", "kernel_time_ratio"))
-    queued = work_was_queued(guards)
+    found = _Found(device, word, scope, tuple(measurements), judged, hinted)
     return [
-        *_verdict(device, word, judged, rests_on, scope, queued),
-        *_idle(device, word, hinted, rests_on, scope),
-        *(_symptom(s, hinted, rests_on, scope) for s in device.symptoms if s.present),
+        *found.verdict(work_was_queued(guards)),
+        *found.idle(),
+        *found.exposed_communication(),
+        *(found.symptom(s) for s in device.symptoms if s.present),
     ]
 
 
-def _verdict(
-    device: DeviceAnalysis,
-    word: Word,
-    judged: Judgement,
-    rests_on: tuple[Measurement, ...],
-    scope: str,
-    queued: bool,
-) -> Iterator[Finding]:
-    ratio = device.busy.device_window.device_op_ratio or 0.0
-    window_ms = device.busy.device_window.window.length_ns / 1e6
-    window = f"{window_ms:,.1f} ms, n = {counted(device.busy.events, 'operation')}"
-    base = f"{scope}: busy {pct(ratio)} of its own window ({window})"
-    if word is Word.HOST_BOUND:
-        why = "it was idle with work already queued" if queued else "the host does not keep it busy"
-        yield _finding(f"{base}: {why}", judged, next_step(word, device), rests_on)
-        limit = f"{scope}: kernels are not the limit: making all of them free would save at most {pct(ratio)}"
-        yield _finding(limit, judged, "leave kernels and attention back end alone", rests_on, negative=True)
-    elif word is Word.DEVICE_BOUND:
-        limit = (
-            f"{scope}: the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One device with its word and its measurements, and how far a verdict and a hint carry."""
+
+    device: DeviceAnalysis
+    word: Word
+    scope: str
+    measurements: tuple[Measurement, ...]
+    judged: Judgement
+    hinted: Judgement
+
+    def verdict(self, queued: bool) -> Iterator[Finding]:
+        """What the verdict says, and what it says is not worth looking at."""
+        device, word = self.device, self.word
+        ratio = device.busy.device_window.device_op_ratio or 0.0
+        window_ms = device.busy.device_window.window.length_ns / 1e6
+        window = f"{window_ms:,.1f} ms, n = {counted(device.busy.events, 'operation')}"
+        base = f"busy {pct(ratio)} of its own window ({window})"
+        if word is Word.HOST_BOUND:
+            why = "it was idle with work already queued" if queued else "the host does not keep it busy"
+            yield self._concluded(f"{base}: {why}", next_step(word, device))
+            limit = f"kernels are not the limit: making all of them free would save at most {pct(ratio)}"
+            yield self._concluded(limit, self._leave_kernels(), negative=True)
+        elif word is Word.DEVICE_BOUND:
+            limit = f"the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
+            yield self._concluded(f"{base}: the device is the limit", top_kernel_advice(device))
+            yield self._concluded(limit, "leave scheduling and launch overhead alone", negative=True)
+        else:
+            yield self._concluded(f"{base}: between the thresholds", next_step(word, device))
+
+    def idle(self) -> Iterator[Finding]:
+        """The chief cause of the idle time, where idle time is the question."""
+        idle = self.device.idle
+        if idle is None or not idle.idle_ns or self.word is Word.DEVICE_BOUND:
+            return
+        cause, cause_ns = max(idle.by_cause_ns.items(), key=lambda item: item[1])
+        place, place_ns = max(idle.by_place_ns.items(), key=lambda item: item[1])
+        if cause_ns / idle.idle_ns < WORTH_A_FINDING:
+            return
+        of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {counted(idle.gaps, 'gap')}"
+        what = f"{pct(cause_ns / idle.idle_ns)} of the idle time ({of_what}): {cause}"
+        where = f"{what}; most of it lies {place} ({pct(place_ns / idle.idle_ns)})"
+        yield self._hinted(where, BY_CAUSE[cause], idle_share(cause), idle_share(place))
+
+    def exposed_communication(self) -> Iterator[Finding]:
+        """Communication that nothing hides, where no symptom says so already."""
+        exposed = next((m for m in self.measurements if m.name == EXPOSED_COMMUNICATION), None)
+        told = any(s.present and s.code in COMMUNICATION_SYMPTOMS for s in self.device.symptoms)
+        if exposed is None or exposed.value <= WORTH_EXPOSED or told:
+            return
+        what = f"communication that no computation hides is {pct(exposed.value)} of the window"
+        yield self._hinted(what, ALL_RANKS, EXPOSED_COMMUNICATION)
+
+    def symptom(self, symptom: Symptom) -> Finding:
+        """A symptom with its numbers in words, and the file that shows them."""
+        later = symptom.code in KERNEL_SYMPTOMS and self.word is Word.HOST_BOUND
+        return Finding(
+            statement=f"{self.scope}: {symptom.code} {symptom.title}",
+            strength=self.hinted.strength,
+            rule=self.hinted.rule,
+            recommendation=(AFTER_HOST if later else "") + symptom.look_next.rstrip("."),
+            disproof=symptom.disproof,
+            evidence=symptom.numbers,
+            artifacts=tuple(dict.fromkeys(m.artifact for m in self.measurements if m.artifact)),
+            scope=self.scope,
         )
-        yield _finding(f"{base}: the device is the limit", judged, top_kernel_advice(device), rests_on)
-        yield _finding(limit, judged, "leave scheduling and launch overhead alone", rests_on, negative=True)
-    else:
-        yield _finding(f"{base}: between the thresholds", judged, next_step(word, device), rests_on)
+
+    def _leave_kernels(self) -> str:
+        """What to leave alone, and how that goes with a symptom of the kernels."""
+        codes = [s.code for s in self.device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
+        but = f"; {' and '.join(codes)} can win no more than that, and only after the host" if codes else ""
+        return f"leave kernels and attention back end alone{but}"
+
+    def _concluded(self, statement: str, recommendation: str, *, negative: bool = False) -> Finding:
+        """A finding on the busy ratios."""
+        rests_on = self._named("device_op_ratio", "kernel_time_ratio")
+        judged = self.judged
+        text = f"{self.scope}: {statement}"
+        return Finding(
+            text, judged.strength, judged.rule, recommendation, negative, rests_on, scope=self.scope
+        )
+
+    def _hinted(self, statement: str, recommendation: str, *names: str) -> Finding:
+        """A finding on a phenomenon, with the measurements of these names."""
+        hinted = self.hinted
+        text = f"{self.scope}: {statement}"
+        return Finding(
+            text,
+            hinted.strength,
+            hinted.rule,
+            recommendation,
+            measurements=self._named(*names),
+            scope=self.scope,
+        )
+
+    def _named(self, *names: str) -> tuple[Measurement, ...]:
+        return tuple(m for name in names for m in self.measurements if m.name == name)
 
 
 def top_kernel_advice(device: DeviceAnalysis) -> str:
@@ -91,6 +177,8 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if not device.kernels:
         return "perfkit roofline; run without --busy-only for the kernel table"
     top = device.kernels[0]
+    if top.group == KernelGroup.COMMUNICATION:
+        return f"communication before kernels: {short_name(top.name)} takes {pct(top.share)}; {ALL_RANKS}"
     if top.group == KernelGroup.MEMCPY:
         return f"copies before kernels: {top.name} takes {pct(top.share)} of busy time (symptom S12)"
     if top.group == KernelGroup.GRAPH:
@@ -106,45 +194,17 @@ def short_name(name: str) -> str:
 
 
 def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
-    """The Nsight Compute command for the kernels that take the most time; None without any kernel."""
-    names = [short_name(k.name).split("::")[-1] for k in device.kernels if k.group not in NO_KERNELS]
+    """The Nsight Compute command for the kernels that take the most time, communication left out; None
+    without any."""
+    names = [_function_name(k.name) for k in device.kernels if k.group not in NOT_PROFILED]
     wanted = [n for n in dict.fromkeys(names) if n and all(c.isalnum() or c == "_" for c in n)][:top]
     if not wanted:
         return None
-    pattern = "|".join(wanted)
-    return (
-        f"ncu --set full --kernel-name 'regex:{pattern}' --launch-skip 100 --launch-count 3 -- YOUR COMMAND"
-    )
+    pattern = f"(^|::)({'|'.join(wanted)})$"
+    return f"ncu --set full --kernel-name 'regex:{pattern}' --launch-skip 100 --launch-count 3 -- YOUR COMMAND"
 
 
-def _idle(
-    device: DeviceAnalysis, word: Word, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str
-) -> Iterator[Finding]:
-    idle = device.idle
-    if idle is None or not idle.idle_ns or word is Word.DEVICE_BOUND:
-        return
-    cause, cause_ns = max(idle.by_cause_ns.items(), key=lambda item: item[1])
-    place, place_ns = max(idle.by_place_ns.items(), key=lambda item: item[1])
-    if cause_ns / idle.idle_ns < WORTH_A_FINDING:
-        return
-    of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {idle.gaps:,} gaps"
-    what = f"{scope}: {pct(cause_ns / idle.idle_ns)} of the idle time ({of_what})"
-    where = f"; most of it lies {place} ({pct(place_ns / idle.idle_ns)})"
-    yield _finding(f"{what}: {cause}{where}", hinted, BY_CAUSE[cause], rests_on)
-
-
-def _symptom(symptom: Symptom, hinted: Judgement, rests_on: tuple[Measurement, ...], scope: str) -> Finding:
-    statement = f"{scope}: {symptom.code} {symptom.title}: {symptom.numbers}"
-    advice = f"usual cause: {symptom.usual_cause}; look next: {symptom.look_next}"
-    return _finding(statement, hinted, advice, rests_on, disproof=symptom.disproof)
-
-
-def _finding(
-    statement: str,
-    judged: Judgement,
-    recommendation: str,
-    rests_on: tuple[Measurement, ...],
-    negative: bool = False,
-    disproof: str = "",
-) -> Finding:
-    return Finding(statement, judged.strength, judged.rule, recommendation, negative, rests_on, disproof)
+def _function_name(name: str) -> str:
+    """A kernel's bare function name, which is what ncu compares: no namespaces, arguments or types."""
+    plain = name.removeprefix("void ").replace("(anonymous namespace)::", "")
+    return re.split(r"[<(]", plain, maxsplit=1)[0].split("::")[-1].strip()
