@@ -15,6 +15,7 @@ import numpy as np
 from parsers.chrome_categories import for_busy_ratio
 from parsers.chrome_model import GRAPH, I64, KERNEL, MEMCPY, MEMSET, NO_STREAM, UNKNOWN_BYTES
 from parsers.loss import Loss
+from parsers.nsys_distinct import distinct_rows
 from parsers.nsys_file import REQUIRED, Columns, NsysFile
 from parsers.nsys_names import NO_STRING, Names
 
@@ -86,13 +87,14 @@ def _activities(file: NsysFile, table: str, columns: Columns, kind: int, name_id
     if backwards := int(np.count_nonzero(~keep)):
         what = f"{backwards:,} rows of {table} end before they start: dropped"
         file.losses.append(Loss(what, -1, 0, backwards, may_hide_device_work=True))
-    columns = {column: values[keep] for column, values in columns.items()}
+        columns = {column: values[keep] for column, values in columns.items()}
+        name_id = name_id[keep]
     rows = len(columns["start"])
     return Activities(
         start_ns=columns["start"],
         end_ns=columns["end"],
         kind=np.full(rows, kind, np.int64),
-        name_id=name_id[keep],
+        name_id=name_id,
         stream=columns["streamId"],
         correlation=columns["correlationId"],
         graph_id=_graph_id(columns),
@@ -148,9 +150,8 @@ def _memory(kind: int) -> str:
 
 def _name_rows(names: Names, name: Callable[..., str], *columns: I64) -> I64:
     """Name rows by the values of some columns; each distinct combination is named once."""
-    values, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
-    numbers = np.array([names.of(name(*row)) for row in values.tolist()], np.int64)
-    return numbers[which.ravel()]
+    rows, which = distinct_rows(*columns)
+    return np.array([names.of(name(*row)) for row in rows], np.int64)[which]
 
 
 Naming = Callable[[Names, Columns], I64]

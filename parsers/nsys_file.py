@@ -203,7 +203,8 @@ class NsysFile:
             dropped += int(np.count_nonzero(~keep))
             if only is not None:
                 keep &= np.isin(block[:, read.index(only[0])], only[1])
-            for piece, column_values in zip(pieces, block[keep].T, strict=True):
+            kept = block if keep.all() else block[keep]
+            for piece, column_values in zip(pieces, kept.T, strict=True):
                 piece.append(np.ascontiguousarray(column_values))
         if dropped:
             what = f"{dropped:,} rows of {table} without a time or an id: dropped"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parsers.chrome_model import I64, Track
+from parsers.nsys_distinct import distinct_rows
 from parsers.nsys_file import NsysFile
 from parsers.nsys_model import NsysDevice
 from parsers.nsys_names import Names
@@ -34,15 +35,15 @@ def process_of(global_tid: I64) -> I64:
     return global_tid & ~np.int64(ID_MASK)
 
 
-def find_devices(file: NsysFile, process: I64, ordinal: I64) -> dict[tuple[int, int], NsysDevice]:
-    """The devices behind the distinct pairs of a process and its device ordinal; arrays of shape
-    (operations,).
+def find_devices(file: NsysFile, process: I64, ordinal: I64) -> tuple[tuple[NsysDevice, ...], I64]:
+    """The devices behind the distinct pairs of a process and its device ordinal, and the device number of
+    each operation; arrays of shape (operations,).
 
     Devices are numbered as physical GPUs where the export maps all of them, else by ordinal where no two
     processes share one, else in a row.
     """
-    distinct, counts = np.unique(np.column_stack((process, ordinal)), axis=0, return_counts=True)
-    pairs = [(int(p), int(o)) for p, o in distinct]
+    pairs, which = distinct_rows(process, ordinal)
+    counts = np.bincount(which, minlength=len(pairs))
     gpu_of = _mapping(file)
     gpus = [gpu_of.get((pid_of(process), ordinal)) for process, ordinal in pairs]
     ordinals = [ordinal for _, ordinal in pairs]
@@ -51,10 +52,11 @@ def find_devices(file: NsysFile, process: I64, ordinal: I64) -> dict[tuple[int, 
     else:
         gpus = [None] * len(pairs)
         numbers = ordinals if len(set(ordinals)) == len(pairs) else list(range(len(pairs)))
-    return {
-        (process, ordinal): NsysDevice(number, pid_of(process), ordinal, gpu, int(operations))
+    devices = tuple(
+        NsysDevice(number, pid_of(process), ordinal, gpu, int(operations))
         for (process, ordinal), number, gpu, operations in zip(pairs, numbers, gpus, counts, strict=True)
-    }
+    )
+    return devices, np.array(numbers, np.int64)[which]
 
 
 def _mapping(file: NsysFile) -> dict[tuple[int, int], int]:

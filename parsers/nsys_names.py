@@ -11,6 +11,7 @@ import numpy as np
 
 from parsers.chrome_columns import Interner
 from parsers.chrome_model import I32, I64
+from parsers.nsys_distinct import distinct
 from parsers.nsys_file import NsysFile
 
 IDS_PER_QUERY = 500
@@ -39,7 +40,7 @@ class Names:
 
     def of_strings(self, string_id: I64, clean: Callable[[str], str] = str) -> I32:
         """The number of the (cleaned) string that each id stands for; shape (n,)."""
-        ids, which = np.unique(string_id, return_inverse=True)
+        ids, which = distinct(string_id)
         texts = dict(self.strings(ids.tolist()))
         numbers = [self.of(clean(texts.get(i, ""))) for i in ids.tolist()]
         return np.array(numbers, np.int32)[which]

@@ -64,9 +64,8 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
         np.unique(np.concatenate((work.process, process_of(host.calls.thread)))),
     )
     tracks = read_tracks(file, threads.tolist(), names)
-    devices = find_devices(file, work.process, work.ordinal)
-    ops, zero_timestamps = device_ops(work, devices, processes)
-    found = tuple(devices.values())
+    devices, device = find_devices(file, work.process, work.ordinal)
+    ops, zero_timestamps = device_ops(work, device, processes)
     recorded = _recorded(capture, clock, extent(work, host))
     end_ns = recorded[1] if recorded else clock.zero_ns
     metrics = () if busy_only else read_gpu_metrics(file, clock.base_time_ns)
@@ -77,7 +76,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
         size_bytes=size_bytes,
         text_bytes=0,
         busy_only=busy_only,
-        meta=_meta(capture, clock, name_devices(file, found)),
+        meta=_meta(capture, clock, name_devices(file, devices)),
         names=names.all,
         categories=CATEGORIES,
         tracks=tracks,
@@ -90,7 +89,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
         zero_timestamps=zero_timestamps,
         losses=[*file.losses, *_overflow(names)],
     )
-    return NsysExport(trace, capture, found, os_spans(host.os_calls, threads), metrics)
+    return NsysExport(trace, capture, devices, os_spans(host.os_calls, threads), metrics)
 
 
 def _read_host(file: NsysFile, names: Names, busy_only: bool) -> HostColumns:

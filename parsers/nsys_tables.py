@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,6 @@ from parsers.nsys_activities import PREFIX, RUNTIME_TABLE, WORK_TABLES, Activiti
 from parsers.nsys_file import NULL, NsysFile
 from parsers.nsys_host import NVTX_TABLE, OS_TABLE, OVERHEAD_TABLES, Spans
 from parsers.nsys_identity import process_of
-from parsers.nsys_model import NsysDevice
 
 RUNTIME, DRIVER, ANNOTATION, OPERATOR, OVERHEAD, OS_CALL = range(6)
 CATEGORIES = ["cuda_runtime", "cuda_driver", "user_annotation", "cpu_op", "overhead", "os_call"]
@@ -56,11 +54,8 @@ def extent(work: Activities, host: HostColumns) -> tuple[int, int] | None:
     return first_ns, max(int(max(part.start_ns.max(), part.end_ns.max())) for part in timed)
 
 
-def device_ops(
-    work: Activities, devices: Mapping[tuple[int, int], NsysDevice], processes: I64
-) -> tuple[DeviceOps, dict[int, int]]:
-    """The operations by start, and how many of each device have no time."""
-    device = _numbers(work, devices)
+def device_ops(work: Activities, device: I64, processes: I64) -> tuple[DeviceOps, dict[int, int]]:
+    """The operations by start, and how many of each device have no time; `device` is that of each row."""
     untimed = work.no_time != 0
     rows = by_start(work.start_ns, work.end_ns)
     rows = rows[~untimed[rows]]
@@ -82,14 +77,6 @@ def device_ops(
 def by_start(start_ns: I64, end_ns: I64) -> I64:
     """The order of the tables of a trace: by start, of equal starts the longest first."""
     return np.lexsort((-end_ns, start_ns))
-
-
-def _numbers(work: Activities, devices: Mapping[tuple[int, int], NsysDevice]) -> I64:
-    """The device number of each operation."""
-    device = np.zeros(len(work.start_ns), np.int64)
-    for (process, ordinal), found in devices.items():
-        device[(work.process == process) & (work.ordinal == ordinal)] = found.device
-    return device
 
 
 def unique_correlation(correlation: I64, process: I64, processes: I64) -> I64:
