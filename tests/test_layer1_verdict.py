@@ -332,7 +332,11 @@ def test_ratios_alone_give_the_same_verdict_and_no_anatomy(tmp_path: Path) -> No
 
 
 def test_every_number_of_a_measurement_leads_to_its_file(judge: Judge, tmp_path: Path) -> None:
-    for measurement in judge(steady()).measurements:
+    measurements = judge(steady()).measurements
+    assert {(m.unit, m.n, m.n_unit) for m in measurements} == {
+        ("share", 201, "device operations"),
+        ("share", 200, "gaps"),
+    }
+    for measurement in measurements:
         assert measurement.artifact is not None
         assert Path(measurement.artifact.path) == tmp_path / "trace-0.json"
-        assert (measurement.unit, measurement.n, measurement.n_unit) == ("share", 201, "device operations")

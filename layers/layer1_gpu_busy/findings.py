@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layers.evidence.finding import Finding
 from layers.evidence.guard import Checked
@@ -129,15 +129,12 @@ class _Found:
     def symptom(self, symptom: Symptom) -> Finding:
         """A symptom with its numbers in words, and the file that shows them."""
         later = symptom.code in KERNEL_SYMPTOMS and self.word is Word.HOST_BOUND
-        return Finding(
-            statement=f"{self.scope}: {symptom.code} {symptom.title}",
-            strength=self.hinted.strength,
-            rule=self.hinted.rule,
-            recommendation=(AFTER_HOST if later else "") + symptom.look_next.rstrip("."),
+        advice = (AFTER_HOST if later else "") + symptom.look_next.rstrip(".")
+        return replace(
+            self._hinted(f"{symptom.code} {symptom.title}", advice),
             disproof=symptom.disproof,
             evidence=symptom.numbers,
             artifacts=tuple(dict.fromkeys(m.artifact for m in self.measurements if m.artifact)),
-            scope=self.scope,
         )
 
     def _leave_kernels(self) -> str:
@@ -148,28 +145,22 @@ class _Found:
 
     def _concluded(self, statement: str, recommendation: str, *, negative: bool = False) -> Finding:
         """A finding on the busy ratios."""
-        rests_on = self._named("device_op_ratio", "kernel_time_ratio")
-        judged = self.judged
-        text = f"{self.scope}: {statement}"
-        return Finding(
-            text, judged.strength, judged.rule, recommendation, negative, rests_on, scope=self.scope
-        )
+        found = self._finding(self.judged, statement, recommendation, "device_op_ratio", "kernel_time_ratio")
+        return replace(found, negative=negative)
 
     def _hinted(self, statement: str, recommendation: str, *names: str) -> Finding:
         """A finding on a phenomenon, with the measurements of these names."""
-        hinted = self.hinted
-        text = f"{self.scope}: {statement}"
+        return self._finding(self.hinted, statement, recommendation, *names)
+
+    def _finding(self, judged: Judgement, statement: str, recommendation: str, *names: str) -> Finding:
         return Finding(
-            text,
-            hinted.strength,
-            hinted.rule,
-            recommendation,
-            measurements=self._named(*names),
+            statement=f"{self.scope}: {statement}",
+            strength=judged.strength,
+            rule=judged.rule,
+            recommendation=recommendation,
+            measurements=tuple(m for name in names for m in self.measurements if m.name == name),
             scope=self.scope,
         )
-
-    def _named(self, *names: str) -> tuple[Measurement, ...]:
-        return tuple(m for name in names for m in self.measurements if m.name == name)
 
 
 def top_kernel_advice(device: DeviceAnalysis) -> str:
@@ -200,8 +191,8 @@ def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:
     wanted = [n for n in dict.fromkeys(names) if n and all(c.isalnum() or c == "_" for c in n)][:top]
     if not wanted:
         return None
-    pattern = f"(^|::)({'|'.join(wanted)})$"
-    return f"ncu --set full --kernel-name 'regex:{pattern}' --launch-skip 100 --launch-count 3 -- YOUR COMMAND"
+    chosen = f"--kernel-name 'regex:(^|::)({'|'.join(wanted)})$'"
+    return f"ncu --set full {chosen} --launch-skip 100 --launch-count 3 -- YOUR COMMAND"
 
 
 def _function_name(name: str) -> str:

@@ -18,6 +18,7 @@ from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted, pct
+from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import device_findings
@@ -25,7 +26,7 @@ from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
-from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.model import DeviceAnalysis, DeviceBusy
 from layers.layer1_gpu_busy.next_steps import next_step
 from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
 from layers.layer1_gpu_busy.scopes import device_scopes
@@ -179,10 +180,15 @@ def _left_out(void: int) -> str:
 
 
 def _measurements(j: Judged) -> list[Measurement]:
-    """Both ratios over every window that has a length, the device window's without a suffix."""
+    """The ratios and what else findings rest on; none where there is no device."""
     if j.device is None:
         return []
-    busy = j.device.busy
+    anatomy = anatomy_measurements(j.device, j.trace.method, j.trace.artifact, j.scope)
+    return [*_ratios(j, j.device.busy), *anatomy]
+
+
+def _ratios(j: Judged, busy: DeviceBusy) -> list[Measurement]:
+    """Both ratios over every window that has a length, the device window's without a suffix."""
     return [
         Measurement(
             name + ("" if ratios is busy.device_window else f"_{ratios.window.name}"),

@@ -18,12 +18,11 @@ from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.shared_symptoms import symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
-from layers.layer1_gpu_busy.trace_analysis import CHROME_TRACE, TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 
-METHOD = CHROME_TRACE
 ANATOMY = (
-    *("replays", "steps", "idle", "stream_waits", "launches", "kernels", "copies", "overlap", "phases"),
-    *("operators", "batches", "symptoms", "strip"),
+    *("replays", "steps", "step_times", "idle", "stream_waits", "launches", "kernels", "copies", "overlap"),
+    *("phases", "operators", "batches", "symptoms", "strip"),
 )
 
 
