@@ -17,6 +17,8 @@ from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
+from layers.preflight.guards import PREFLIGHT_GUARDS
+from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -40,7 +42,16 @@ def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
     return guards
 
 
-CATALOGUE = gather(TRACE_GUARDS, NSYS_GUARDS, RUN_GUARDS, SAMPLED_GUARDS, CROSS_GUARDS, LIVE_GUARDS)
+CATALOGUE = gather(
+    PREFLIGHT_GUARDS,
+    DIFFERENCE_GUARDS,
+    TRACE_GUARDS,
+    NSYS_GUARDS,
+    RUN_GUARDS,
+    SAMPLED_GUARDS,
+    CROSS_GUARDS,
+    LIVE_GUARDS,
+)
 
 
 def find(code_or_name: str, guards: Iterable[AnyGuard]) -> AnyGuard | None:

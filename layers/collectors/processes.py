@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +28,6 @@ GPU_FILES = ("/dev/nvidia", "/dev/kfd")
 
 START_FIELD, STATE_FIELD, PARENT_FIELD, GROUP_FIELD, SESSION_FIELD = 19, 0, 1, 2, 3
 """Places in /proc/PID/stat after the name in parentheses (proc_pid_stat(5))."""
-
-SECRET_FLAG = re.compile(r"(?i)key|token|secret|passw|credential|auth")
-"""Options whose value is not repeated."""
-HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,28 +176,3 @@ def _open_files(pid: int) -> Iterator[str]:
             continue
         if path.startswith(GPU_FILES):
             yield path
-
-
-def command_line(pid: int) -> str:
-    """The command of a process with the values of secret options hidden; empty where it cannot be read."""
-    try:
-        raw = (PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return ""
-    arguments = raw.rstrip(b"\0").decode(errors="backslashreplace").split("\0")
-    return " ".join(hide_secrets(arguments))
-
-
-def hide_secrets(arguments: Iterable[str]) -> list[str]:
-    """The arguments, with the value of each option whose name speaks of a secret replaced."""
-    shown: list[str] = []
-    hide_next = False
-    for argument in arguments:
-        name, equals, _ = argument.partition("=")
-        secret = bool(SECRET_FLAG.search(name)) and argument.startswith("-")
-        if hide_next and not argument.startswith("-"):
-            shown.append(HIDDEN)
-        else:
-            shown.append(f"{name}={HIDDEN}" if secret and equals else argument)
-        hide_next = secret and not equals
-    return shown

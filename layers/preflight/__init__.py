@@ -1,0 +1,1 @@
+"""Before anything is measured: which GPU, which versions, whose processes, and what this machine lacks."""
