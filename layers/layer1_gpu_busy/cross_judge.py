@@ -34,6 +34,7 @@ from layers.layer1_gpu_busy.sampled_sections import (
     methods_section,
     samples_section,
 )
+from layers.layer1_gpu_busy.sampled_word import FILL_NEXT, SM_INEFFECTIVE
 from layers.layer1_gpu_busy.sections import sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -121,15 +122,28 @@ def _combined(of_traces: Result, of_samples: Result, comparisons: Sequence[Compa
         return _undecided(both, said(against[0]))
     if {traced.word, sampled.word} == OPPOSITE:
         return _undecided(both, f"the trace says {traced.word}, the samples {sampled.word}, of other times")
-    return replace(both, verdict=replace(traced, because=traced.because + _beside(sampled, comparisons)))
+    return replace(both, verdict=_with_samples(traced, sampled, comparisons))
 
 
 def _samples_alone(sampled: Verdict, traced: Verdict) -> Verdict:
     return replace(sampled, because=f"{sampled.because}; the trace is void: {traced.because}")
 
 
+def _with_samples(traced: Verdict, sampled: Verdict, comparisons: Sequence[Comparison]) -> Verdict:
+    """A trace's verdict with what the samples add to its sentence, and to where it leads."""
+    empty = next((c.b for c in comparisons if _leaves_sms_idle(c)), None)
+    if traced.word != Word.DEVICE_BOUND or empty is None:
+        return replace(traced, because=traced.because + _beside(sampled, comparisons))
+    because = f"{traced.because}{_beside(sampled, comparisons)}; SM active only {pct(empty.value)}"
+    return replace(traced, because=because, next_step=FILL_NEXT)
+
+
+def _leaves_sms_idle(c: Comparison) -> bool:
+    asked = c.b.question is Question.SM_ACTIVE and c.times in (Times.SAME, Times.UNKNOWN)
+    return asked and c.b.value < SM_INEFFECTIVE
+
+
 def _beside(sampled: Verdict, comparisons: Sequence[Comparison]) -> str:
-    """What the samples add to the sentence of a trace's verdict."""
     agreeing = next((c for c in comparisons if c.agree and c.times is Times.SAME), None)
     if agreeing is not None:
         return f"; {agreeing.b.measures} agrees ({pct(agreeing.b.value)}, n = {agreeing.b.n:,})"
