@@ -27,11 +27,11 @@ class Command:
 
 
 COMMANDS = (
+    Command("doctor", "Which tools and rights are here, and what a missing one costs."),
+    Command("preflight", "Which GPU, which versions, whose processes: look before you run."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
-    Command("preflight", "Which GPU, which versions, whose processes: before anything is measured."),
-    Command("doctor", "Which tools and rights this machine has, and what each missing one costs."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard: what you see, what happened, what to do."),
     Command("guards", "List every guard that perfkit checks."),
