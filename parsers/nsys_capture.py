@@ -6,10 +6,11 @@ target's command line and environment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from parsers.nsys_file import NsysFile
+from parsers.nsys_identity import pid_of
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE, NsysCapture, Trouble
 
 EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
@@ -54,8 +55,12 @@ class Clock:
     base_time_ns: int
 
 
-def read_capture(file: NsysFile) -> NsysCapture:
-    """Versions and options; None and empty where the export does not say."""
+def read_capture(file: NsysFile, processes: Collection[int] = ()) -> NsysCapture:
+    """Versions and options; None and empty where the export does not say.
+
+    `processes` are the global ids of those that used CUDA: what nsys says of others (a shell that only starts
+    the service "collected no CUDA events") is left out, unless there are none.
+    """
     export = _export_options(file)
     return NsysCapture(
         schema=export.get("EXPORT_SCHEMA_VERSION", ""),
@@ -65,7 +70,7 @@ def read_capture(file: NsysFile) -> NsysCapture:
         duration_ns=_number(file, "ANALYSIS_DETAILS", "duration"),
         time_cut=any(export.get(name) for name in TIME_CUTS),
         tables_chosen=bool(export.get(TABLES_CHOSEN)),
-        troubles=_troubles(file),
+        troubles=_troubles(file, processes),
     )
 
 
@@ -107,8 +112,12 @@ def _number(file: NsysFile, table: str, column: str) -> int | None:
     return max(values) if values else None
 
 
-def _troubles(file: NsysFile) -> tuple[Trouble, ...]:
-    if not file.has("DIAGNOSTIC_EVENT", "text"):
+def _troubles(file: NsysFile, processes: Collection[int]) -> tuple[Trouble, ...]:
+    if not file.has("DIAGNOSTIC_EVENT", "text", "globalPid"):
         return ()
-    texts = [str(text) for (text,) in file.rows("DIAGNOSTIC_EVENT", "text")]
+    texts = [
+        str(text)
+        for text, process in file.rows("DIAGNOSTIC_EVENT", "text, globalPid")
+        if not processes or process in processes or not pid_of(process or 0)
+    ]
     return tuple(trouble for part, trouble in MESSAGES if any(part in text for text in texts))

@@ -58,11 +58,11 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     names, clock = Names(file), read_clock(file)
     work = read_activities(file, names)
     host = _read_host(file, names, busy_only)
-    capture = _completed(read_capture(file), work, host)
     threads, processes = (
         host.threads,
         np.unique(np.concatenate((work.process, process_of(host.calls.thread)))),
     )
+    capture = _completed(read_capture(file, processes.tolist()), work, host)
     tracks = read_tracks(file, threads.tolist(), names)
     devices, device = find_devices(file, work.process, work.ordinal)
     ops, zero_timestamps = device_ops(work, device, processes)

@@ -46,7 +46,7 @@ def steady(
 
 def with_message(text: str, busy_ns: int = HOST_BOUND_NS) -> NsysBuilder:
     export = steady(busy_ns)
-    export.message(text)
+    export.message(text, pid=11)
     return export
 
 

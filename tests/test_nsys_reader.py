@@ -305,6 +305,20 @@ def test_messages_of_nsys_become_troubles_in_perfkits_words(tmp_path: Path) -> N
     assert read(export, tmp_path).capture.troubles == (Trouble.SOME_CUDA, Trouble.CUPTI_LOST)
 
 
+def test_messages_about_processes_without_cuda_count_where_there_is_no_other(tmp_path: Path) -> None:
+    """A shell that starts the service collected no CUDA events, and need not."""
+    found = []
+    for with_cuda in (True, False):
+        export = NsysBuilder()
+        export.message("No CUDA events collected. Does the process use CUDA?", pid=77)
+        export.message("Insufficient privilege, see ERR_NVGPUCTRPERM.", pid=0)
+        export.os_call("poll", 0, 10)
+        if with_cuda:
+            export.kernel("k", 10, 5, pid=11)
+        found.append(read(export, tmp_path).capture.troubles)
+    assert found == [(Trouble.COUNTER_RIGHTS,), (Trouble.NO_CUDA, Trouble.COUNTER_RIGHTS)]
+
+
 def test_ratios_alone_need_only_graph_launches_and_step_marks(tmp_path: Path) -> None:
     export = NsysBuilder()
     export.launch("k", call_ns=0, start_ns=10, dur_ns=5)

@@ -260,10 +260,10 @@ class NsysBuilder:
         tid, text = global_id(pid, pid), self.string(name)
         self.row("PROFILER_OVERHEAD", start=start_ns, end=start_ns + dur_ns, globalTid=tid, nameId=text)
 
-    def message(self, text: str) -> None:
-        """A message of nsys."""
+    def message(self, text: str, *, pid: int = PID) -> None:
+        """A message of nsys about a process; 0 stands for the whole recording."""
         values = {"timestamp": 0, "timestampType": 1, "source": 3, "severity": 2}
-        self.row("DIAGNOSTIC_EVENT", text=text, globalPid=global_id(PID), **values)
+        self.row("DIAGNOSTIC_EVENT", text=text, globalPid=global_id(pid), **values)
 
     def option(self, name: str, value: str) -> None:
         """A capture option."""
