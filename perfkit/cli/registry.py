@@ -28,7 +28,7 @@ class Command:
 
 COMMANDS = (
     Command("doctor", "Which tools and rights are here, and what a missing one costs."),
-    Command("preflight", "Which GPU, which versions, whose processes: look before you run."),
+    Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
