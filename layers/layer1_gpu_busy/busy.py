@@ -16,7 +16,7 @@ from layers.evidence.intervals import Intervals, clip, total, union
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
 from parsers.chrome_categories import Role
-from parsers.chrome_model import ChromeTrace, DeviceOps, TraceMeta
+from parsers.chrome_model import I32, I64, ChromeTrace, DeviceOps, TraceMeta
 
 DEVICE_WINDOW = "device"
 STEPS_WINDOW = "steps"
@@ -26,7 +26,7 @@ PROFILER_STEP = re.compile(r"^ProfilerStep#?\d*")
 
 def devices_of(trace: ChromeTrace) -> list[int]:
     """The devices that the trace has operations of, ascending."""
-    return [int(device) for device in np.unique(trace.device_ops.device)]
+    return _distinct(trace.device_ops.device)
 
 
 def ops_of(trace: ChromeTrace, device: int) -> DeviceOps:
@@ -98,8 +98,15 @@ def _ratio(window: Window, any_op: Intervals, kernels: Intervals) -> WindowRatio
 
 def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
     rows = []
-    for stream in np.unique(ops.stream):
+    for stream in _distinct(ops.stream):
         mine = ops.stream == stream
         busy_ns = total(union(ops.start_ns[mine], ops.end_ns[mine]))
-        rows.append(StreamBusy(int(stream), int(np.count_nonzero(mine)), busy_ns))
+        rows.append(StreamBusy(stream, int(np.count_nonzero(mine)), busy_ns))
     return tuple(sorted(rows, key=lambda row: -row.busy_ns))
+
+
+def _distinct(ids: I32 | I64) -> list[int]:
+    """The different ids, ascending; at once where there is only one (the usual case of millions of rows)."""
+    if len(ids) and ids.min() == ids.max():
+        return [int(ids[0])]
+    return [int(one) for one in np.unique(ids)]

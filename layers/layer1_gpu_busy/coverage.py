@@ -39,8 +39,15 @@ def check_coverage(trace: ChromeTrace) -> LaunchCoverage:
 
 def tied(calls: HostSpans, ops: DeviceOps) -> Bools:
     """Which calls share their correlation id with an operation; ids count from 1."""
-    shared: Bools = np.isin(calls.correlation, ops.correlation) & (calls.correlation > 0)
-    return shared
+    return among(calls.correlation, ops.correlation) & (calls.correlation > 0)
+
+
+def among(values: I64, known: I64) -> Bools:
+    """Which values are among the known ones; at once where there are none (numpy would sort them all)."""
+    if not len(values) or not len(known):
+        return np.zeros(len(values), bool)
+    found: Bools = np.isin(values, known)
+    return found
 
 
 def outermost(calls: HostSpans, flags: Bools) -> tuple[HostSpans, Bools]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from layers.evidence.intervals import Intervals, total, union
 from layers.layer1_gpu_busy.busy import busy_time
-from layers.layer1_gpu_busy.coverage import outermost, tied
+from layers.layer1_gpu_busy.coverage import among, outermost, tied
 from layers.layer1_gpu_busy.host_stack import names_matching
 from layers.layer1_gpu_busy.model import ReplayCheck
 from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, runtime_calls
@@ -39,7 +39,7 @@ def check_replays(trace: ChromeTrace, ops: DeviceOps) -> ReplayCheck:
     calls = runtime_calls(trace)
     launches = calls.spans.select(calls.are(Purpose.GRAPH_LAUNCH))
     on_this_device = tied(launches, ops)
-    replayed = np.isin(ops.correlation, launches.correlation[on_this_device])
+    replayed = among(ops.correlation, launches.correlation[on_this_device])
     outer, ran_here = outermost(launches, on_this_device)
     _, ran = outermost(launches, tied(launches, trace.device_ops))
     low, high = _bounds(ops, _possible_time(trace, ops, calls, outer.select(~ran)))
