@@ -56,12 +56,11 @@ def read_nsys_export(path: str, *, busy_only: bool = False) -> NsysExport:
 
 def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     names, clock = Names(file), read_clock(file)
-    work = read_activities(file, names)
-    host = _read_host(file, names, busy_only)
-    threads, processes = (
-        host.threads,
-        np.unique(np.concatenate((work.process, process_of(host.calls.thread)))),
-    )
+    work, host = read_activities(file, names), _read_host(file, names, busy_only)
+    if any(file.find(PREFIX + table) and not file.has(PREFIX + table, "globalPid") for table in WORK_TABLES):
+        work, host = replace(work, process=np.zeros_like(work.process)), host.of_one_process()
+    threads = host.threads
+    processes = np.unique(np.concatenate((work.process, process_of(host.calls.thread))))
     capture = _completed(read_capture(file, processes.tolist()), work, host)
     tracks = read_tracks(file, threads.tolist(), names)
     devices, device = find_devices(file, work.process, work.ordinal)
@@ -94,8 +93,6 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
 
 def _read_host(file: NsysFile, names: Names, busy_only: bool) -> HostColumns:
     calls = read_runtime_calls(file, names, busy_only)
-    if any(file.find(PREFIX + t) and not file.has(PREFIX + t, "globalPid") for t in WORK_TABLES):
-        calls = replace(calls, thread=calls.thread - process_of(calls.thread))
     ranges, are_operators = read_ranges(file, names, busy_only)
     overhead = NO_SPANS if busy_only else read_overhead(file, names)
     os_calls = NO_SPANS if busy_only else read_os_calls(file, names, np.unique(calls.thread))

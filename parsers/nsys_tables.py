@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from parsers.chrome_model import I64, NO_CORRELATION, PROCESS_SHIFT, CategoryCou
 from parsers.nsys_activities import PREFIX, RUNTIME_TABLE, WORK_TABLES, Activities, RuntimeCalls
 from parsers.nsys_file import NULL, NsysFile
 from parsers.nsys_host import NVTX_TABLE, OS_TABLE, OVERHEAD_TABLES, Spans
-from parsers.nsys_identity import process_of
+from parsers.nsys_identity import ID_MASK, process_of
 
 RUNTIME, DRIVER, ANNOTATION, OPERATOR, OVERHEAD, OS_CALL = range(6)
 CATEGORIES = ["cuda_runtime", "cuda_driver", "user_annotation", "cpu_op", "overhead", "os_call"]
@@ -42,6 +42,16 @@ class HostColumns:
         """The global ids of all threads, ascending."""
         spans = (self.calls, self.ranges, self.overhead, self.os_calls)
         return np.unique(np.concatenate([s.thread for s in spans]))
+
+    def of_one_process(self) -> HostColumns:
+        """The same with threads told by their own id alone, for exports that name no processes."""
+        return HostColumns(
+            calls=replace(self.calls, thread=self.calls.thread & ID_MASK),
+            ranges=replace(self.ranges, thread=self.ranges.thread & ID_MASK),
+            ranges_are_operators=self.ranges_are_operators,
+            overhead=replace(self.overhead, thread=self.overhead.thread & ID_MASK),
+            os_calls=replace(self.os_calls, thread=self.os_calls.thread & ID_MASK),
+        )
 
 
 def extent(work: Activities, host: HostColumns) -> tuple[int, int] | None:

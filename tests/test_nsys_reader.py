@@ -355,6 +355,10 @@ def test_an_unknown_table_that_names_a_device_and_times_is_said_to_be_there(tmp_
 def test_exports_that_do_not_name_processes_are_read_as_one(tmp_path: Path) -> None:
     export = NsysBuilder()
     export.launch("k", call_ns=0, start_ns=10, dur_ns=5)
+    export.memset(20, 5)
+    export.range("around", 0, 90)
     export.without(PREFIX + "KERNEL", "globalPid")
     trace = read(export, tmp_path).trace
-    assert launched_by(trace, trace.device_ops).known.tolist() == [True]
+    assert launched_by(trace, trace.device_ops).known.tolist() == [True, False]
+    assert trace.device_ops.device.tolist() == [0, 0]
+    assert len(trace.tracks) == 1
