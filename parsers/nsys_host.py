@@ -1,5 +1,4 @@
-"""What threads of an nsys export did beside CUDA calls: NVTX ranges, profiler overhead, blocking system
-calls.
+"""What threads of an nsys export did beside CUDA calls: NVTX ranges, work for the profiler, system calls.
 
 PyTorch's `emit_nvtx` writes every operator as a range whose name ends in a running number; those become
 operators under their plain name. A range that was still open when the recording stopped ends there.

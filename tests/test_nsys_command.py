@@ -57,6 +57,9 @@ def test_what_only_nsys_tells_stands_with_its_trace(
     export.os_call("poll", 1_100_000, 5_000)
     found = document(capsys, str(export.write(tmp_path / "export.sqlite")))
     assert found["devices"][0]["sm_active_ratio"] == pytest.approx(0.2)
+    measured = {m["name"]: (m["value"], m["unit"], m["n"]) for m in found["measurements"]}
+    assert measured["sm_active_ratio"] == pytest.approx((0.2, "share", 2_000))
+    assert measured["launching_thread_waits_per_s"] == pytest.approx((401.1, "1/s", 1), abs=0.1)
     nsys = found["traces"][0]["nsys"]
     assert nsys["capture"]["schema"] == "3.25.0"
     assert [(row["name"], row["waits"], row["calls"]) for row in nsys["os_calls"]] == [("poll", True, 1)]

@@ -28,6 +28,7 @@ from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
 from layers.layer1_gpu_busy.model import DeviceAnalysis, DeviceBusy
 from layers.layer1_gpu_busy.next_steps import next_step
+from layers.layer1_gpu_busy.nsys_measurements import nsys_measurements
 from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
 from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
@@ -184,7 +185,8 @@ def _measurements(j: Judged) -> list[Measurement]:
     if j.device is None:
         return []
     anatomy = anatomy_measurements(j.device, j.trace.method, j.trace.artifact, j.scope)
-    return [*_ratios(j, j.device.busy), *anatomy]
+    of_nsys = nsys_measurements(j.trace, j.device.busy.device, j.scope)
+    return [*_ratios(j, j.device.busy), *anatomy, *of_nsys]
 
 
 def _ratios(j: Judged, busy: DeviceBusy) -> list[Measurement]:

@@ -1,5 +1,4 @@
-"""One nsys export in, everything that Layer 1 finds in it out: the analysis of a trace, and nsys's own
-facts."""
+"""One nsys export in, all that Layer 1 finds in it out: the analysis of a trace, and what only nsys tells."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def device_facts(trace: ChromeTrace, ops: DeviceOps, window: Window) -> DeviceFa
     others = total(busy_time(ops.select(~replayed)))
     idle = gaps(busy_time(ops), window.start_ns, window.end_ns)
     overhead = spans_of(trace, Role.OVERHEAD)
-    mine = overhead.select(np.isin(overhead.track_id, launching_threads(trace)))
+    mine = overhead.select(np.isin(overhead.track_id, launching_threads(trace, ops)))
     return DeviceFacts(
         device=int(ops.device[0]),
         replays=int(np.count_nonzero(replayed)),

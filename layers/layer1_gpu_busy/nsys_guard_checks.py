@@ -17,8 +17,7 @@ OVERHEAD_SHARE = 0.25
 choice: public exports reach 18 %, most are at 0."""
 
 NEWEST_SCHEMA = (3, 25)
-"""The newest that perfkit was checked against. NVIDIA: a new major version breaks scripts, a minor one
-may."""
+"""The newest that perfkit was checked against. NVIDIA: a major version breaks scripts, a minor one may."""
 
 
 def events_missing(facts: TraceFacts) -> Outcome | None:
@@ -58,7 +57,7 @@ def cut(facts: TraceFacts) -> Outcome | None:
         return None
     held, duration_ns = time_text(nsys.events_ns), nsys.capture.duration_ns
     if not nsys.cut:
-        return Outcome(False, f"events fill {held}, the export was not cut")
+        return Outcome(False, f"the whole recording of {held} is there")
     of = f" of a recording of {time_text(duration_ns)}" if duration_ns else ""
     return Outcome(True, f"the export holds {held}{of}; the rest is not idle time, it is not there")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from layers.layer1_gpu_busy.nsys_facts import OsCallRow
 from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
-from parsers.chrome_model import I32, ChromeTrace, HostSpans
+from parsers.chrome_model import I32, ChromeTrace, DeviceOps, HostSpans
 
 WAITS = re.compile(
     r"^(p?poll|epoll_p?wait\d?|p?select|pthread_(cond_\w*wait|mutex_\w*lock|rwlock_\w+lock|join|barrier_wait)"
@@ -33,7 +33,7 @@ def os_call_rows(
     """
     start_ns, end_ns = window_ns
     inside = (os_calls.start_ns >= start_ns) & (os_calls.start_ns < end_ns)
-    mine = os_calls.select(inside & np.isin(os_calls.track_id, launching_threads(trace)))
+    mine = os_calls.select(inside & np.isin(os_calls.track_id, launching_threads(trace, trace.device_ops)))
     length_ns = np.minimum(mine.end_ns, end_ns) - mine.start_ns
     window = max(end_ns - start_ns, 1)
     rows = []
@@ -45,9 +45,9 @@ def os_call_rows(
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.name)))
 
 
-def launching_threads(trace: ChromeTrace) -> I32:
-    """The tracks whose calls put recorded work on a device, else those that made a launch call at all."""
-    launched = launched_by(trace, trace.device_ops)
+def launching_threads(trace: ChromeTrace, ops: DeviceOps) -> I32:
+    """The tracks whose calls launched any of the operations, else those that made a launch call at all."""
+    launched = launched_by(trace, ops)
     if launched.known.any():
         return np.unique(launched.track_id[launched.known]).astype(np.int32)
     calls = launched.calls
