@@ -85,6 +85,17 @@ def test_the_terminal_says_how_the_export_was_made_and_what_threads_waited_in(
     assert "waits of the threads that launch work, over 2.49 ms: poll 401/s (0.2 % of the time)" in printed
 
 
+def test_a_device_that_only_copies_is_not_sent_to_its_kernels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = steady(100)
+    for number in range(OPERATIONS):
+        export.memcpy(1_000_200 + PERIOD_NS * number, 9_700)
+    verdict = document(capsys, str(export.write(tmp_path / "export.sqlite")))["verdict"]
+    assert (verdict["word"], verdict["directional"]) == ("device-bound", True)
+    assert "copies, which fill most of the busy time" in verdict["next_step"]
+
+
 def test_two_exports_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = (steady(ns).write(tmp_path / f"{ns}.sqlite") for ns in (3_000, 2_000))
     assert document(capsys, str(after), "--compare", str(before))["comparison"]["a"]["label"] == "3000.sqlite"

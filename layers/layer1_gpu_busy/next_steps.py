@@ -17,13 +17,15 @@ BY_CAUSE = {
 """What each chief cause of idle time leads to."""
 NO_ANATOMY = "where the idle time lies: the same command without --busy-only"
 DEVICE_BOUND = "kernels: perfkit roofline, then the ncu command of the top kernels"
+COPIES = "copies, which fill most of the busy time: by direction and size (symptom S12), before any kernel"
 NO_IDLE = "a second method beside the trace (dcgmi dmon, nvidia-smi dmon)"
 
 
 def next_step(word: Word, device: DeviceAnalysis) -> str:
     """Where one device's result leads."""
     if word is Word.DEVICE_BOUND:
-        return DEVICE_BOUND
+        ratios = device.busy.device_window
+        return DEVICE_BOUND if 2 * ratios.kernel_ns >= ratios.device_op_ns else COPIES
     cause = chief_cause(device)
     if cause is None:
         return NO_ANATOMY if device.idle is None else NO_IDLE
