@@ -16,6 +16,7 @@ from parsers.loss import Loss
 
 AROUND_LIMIT_BYTES = 16 << 20
 """Of text before and behind the array; real files have under 1 MB."""
+JSON_SPACE = b" \t\r\n"
 EVENTS_KEY = "traceEvents"
 _PAIR = re.compile(rb'"([A-Za-z_]+)"\s*:\s*(-?\d{1,30}(?![\d.eE])|"[^"\\\n]*")')
 _PLACE = b'"":0'
@@ -37,7 +38,7 @@ def parse_around(before: bytes, after: bytes | None, offset: int) -> tuple[dict[
     end = _object_end(after)
     members = after[:end]
     tail, tail_losses = _parse(b"{" + _PLACE + members, offset)
-    if not members.strip():
+    if not members.strip(JSON_SPACE):
         tail_losses = [Loss("the closing brace is missing: the file may be cut", offset, 0, 0, False)]
     if EVENTS_KEY in tail:
         what = "a second event array in the same file: not read"
@@ -49,7 +50,7 @@ def parse_around(before: bytes, after: bytes | None, offset: int) -> tuple[dict[
 
 def _tail_losses(after: bytes, end: int, offset: int) -> list[Loss]:
     """What stands behind the end of the document, if anything does."""
-    extra = after[end:].strip()
+    extra = after[end:].strip(JSON_SPACE)
     if not extra:
         return []
     if not extra.strip(b"\x00"):
@@ -79,7 +80,7 @@ def _parse(text: bytes, offset: int) -> tuple[dict[str, Any], list[Loss]]:
     try:
         return _loads(text), []
     except (ValueError, RecursionError):
-        loss = Loss(_REPAIRED, offset, 0, 0, False)
+        loss = Loss(_REPAIRED, offset, 0, 0, _holds_device_work(text))
     try:
         return _loads(repair_json(text)), [loss]
     except (ValueError, RecursionError):
@@ -91,5 +92,5 @@ def _loads(text: bytes) -> dict[str, Any]:
     return value
 
 
-def _plain(value: bytes) -> Any:
-    return json.loads(value.decode("utf-8", "replace"), strict=False)
+def _plain(value: bytes) -> int | str:
+    return value.strip(b'"').decode("utf-8", "replace") if value.startswith(b'"') else int(value)

@@ -25,7 +25,7 @@ from parsers.chrome_event import (
 )
 from parsers.chrome_layout import NESTED_LIST
 from parsers.chrome_rows import Convert, add_rows
-from parsers.chrome_salvage import salvage
+from parsers.chrome_salvage import Bearing, salvage
 
 
 class NeedsSequential(Exception):
@@ -45,12 +45,12 @@ class Reading:
 class BlockDecoder:
     """Decodes the pieces that it is given, in any order, into one `Parts`.
 
-    `astray` says that the last piece ended in lost text, so that what follows does not begin with an event.
+    `bearing` says how sure it is where the next piece begins.
     """
 
     def __init__(self, reading: Reading) -> None:
         self.parts = Parts()
-        self.astray = False
+        self.bearing = Bearing.SURE
         self._reading = reading
 
     def feed(self, text: bytes, offset: int) -> None:
@@ -72,6 +72,7 @@ class BlockDecoder:
         array = b"[" + self._pick(text) + b"]"
         if not self._add(EVENTS.decode(array), to_nanoseconds, offset):
             self._add(EXACT_EVENTS.decode(array), exact_nanoseconds, offset)
+        self.bearing = Bearing.SURE
 
     def feed_carefully(
         self, text: bytes, offset: int, *, final: bool = False, whole: bool = False
@@ -80,8 +81,8 @@ class BlockDecoder:
 
         `final`: nothing follows it; `whole`: it should end between two events.
         """
-        saved = salvage(text, offset, final=final, whole=whole, astray=self.astray)
-        self.astray = saved.astray
+        saved = salvage(text, offset, final=final, whole=whole, bearing=self.bearing)
+        self.bearing = saved.bearing
         if saved.events:
             self._add(saved.events, exact_nanoseconds, offset)
         for loss in saved.losses:

@@ -16,16 +16,21 @@ from parsers.text_stream import GZIP_MAGIC, refuse_foreign
 SPACE = rb"[ \t\r\n]*"
 """White space as JSON has it, which is less than what regular expressions call so."""
 
-_BEGINNING = rb'\{%s"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"%s:' % (SPACE, SPACE)
+_KEY = rb'"(?:ph|name|cat|ts|pid|tid|args|dur|bp|id|tts|s)"%s:' % SPACE
+_BEGINNING = rb"\{%s%s" % (SPACE, _KEY)
 BOUNDARY = re.compile(rb"\}%s,%s(?=%s)" % (SPACE, SPACE, _BEGINNING))
 """The end of one event where the next begins; the match ends right before that one's brace."""
 
 EVENT_START = re.compile(_BEGINNING)
 """Text that looks like the beginning of an event."""
 
+STRAY_BRACKET = re.compile(rb"\]%s(?:(?:,%s)?%s|%s)" % (SPACE, SPACE, _BEGINNING, _KEY))
+"""A closing bracket with an event behind it: it does not end the event array."""
+
 NESTED_LIST = re.compile(rb"\[%s\{" % SPACE)
 """An array of objects: inside the events it can only be an argument, and may look like events of its own."""
 
+_BARE_ARRAY = re.compile(rb"%s(?P<bracket>\[)%s(?P<sure>\]|(?=%s))?" % (SPACE, SPACE, _BEGINNING))
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NO_ARRAY = re.compile(rb'"traceEvents"\s*:\s*null')
 _BOM = b"\xef\xbb\xbf"
@@ -39,11 +44,13 @@ def find_events(head: bytes) -> tuple[int, bytes] | None:
     For a bare array the text before is empty.
     """
     start = len(_BOM) if head.startswith(_BOM) else 0
-    body = head[start:].lstrip()
-    if body.startswith(b"["):
-        return len(head) - len(body) + 1, b""
+    bare = _BARE_ARRAY.match(head, start)
+    if bare and bare["sure"] is not None:
+        return bare.end("bracket"), b""
     match = _ARRAY.search(head, start)
-    return (match.end(), head[start : match.start()]) if match else None
+    if match:
+        return match.end(), head[start : match.start()]
+    return (bare.end("bracket"), b"") if bare else None
 
 
 def explain_no_events(path: str, head: bytes) -> UnreadableInput:

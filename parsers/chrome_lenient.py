@@ -12,6 +12,8 @@ from parsers.chrome_categories import DEVICE_LITERAL, ROLE_OF, Role
 from parsers.chrome_event import NO_TEXT, Args, ExactEvent
 from parsers.json_repair import repair_json
 
+PHASES = frozenset("XBEMiICsftbnePNODSTpFRvVca(),")
+"""All that the trace event format knows."""
 _ARGUMENTS = {field.encode_name: field for field in msgspec.structs.fields(Args)}
 
 
@@ -40,8 +42,8 @@ def _in_doubt(value: dict[str, Any], event: ExactEvent, says_device: bool) -> bo
     if role is Role.DEVICE:
         args = value.get("args", {})
         device = args.get("device", 0) if isinstance(args, dict) else None
-        return event.ph is None or _scalar(device) is None
-    return event.ph is None or "cat" in value or says_device
+        return event.ph not in ("X", "B", "E") or _scalar(device) is None
+    return event.ph not in PHASES or "cat" in value or says_device
 
 
 def _event(value: dict[str, Any]) -> ExactEvent:

@@ -15,7 +15,7 @@ from parsers.chrome_block import BlockDecoder, Reading
 from parsers.chrome_columns import Parts
 from parsers.chrome_event import NOT_JSON
 from parsers.chrome_layout import explain_no_events, find_events, last_boundary
-from parsers.chrome_salvage import EVENT_LIMIT_BYTES
+from parsers.chrome_salvage import EVENT_LIMIT_BYTES, Bearing
 from parsers.loss import Loss
 from parsers.text_stream import TextStream
 
@@ -81,16 +81,17 @@ def read_sequentially(
             return _read_behind(decoder.parts, stream, text[1:], offset + 1)
         if final:
             what = "the event array has no closing bracket: the file may be cut"
-            cut = bool(beginning.before or text.strip())  # a bare array may do without its bracket
-            decoder.parts.lose(Loss(what, offset, 0, 0, True, rest_is_missing=cut))
+            whole = not beginning.before and decoder.bearing is Bearing.SURE  # a bare array may end like this
+            decoder.parts.lose(Loss(what, offset, 0, 0, True, rest_is_missing=not whole))
             return Ending(decoder.parts, None, offset, offset)
 
 
 def _take_piece(decoder: BlockDecoder, text: bytes, offset: int, final: bool) -> tuple[int, bool]:
     """Decode as much of the text as holds whole events: (bytes used, whether the array ended)."""
     cut = last_boundary(text)
-    if cut is None or decoder.astray:
-        if not (final or decoder.astray or len(text) > 2 * EVENT_LIMIT_BYTES):
+    astray = decoder.bearing is Bearing.ASTRAY
+    if cut is None or astray:
+        if not (final or astray or len(text) > 2 * EVENT_LIMIT_BYTES):
             return 0, False
         return decoder.feed_carefully(text, offset, final=final)
     end, next_event = cut

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
 )
 _NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$")
 _ESCAPE = re.compile(rb'\\(?:(?P<known>["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<unknown>.?))', re.DOTALL)
+_UNUSUAL = re.compile(rb"[\x00-\x1f\\\x80-\xff]")
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 
@@ -48,6 +49,8 @@ def _drop_trailing_comma(match: re.Match[bytes]) -> bytes:
 
 
 def _repair_string(token: bytes) -> bytes:
+    if _UNUSUAL.search(token) is None:
+        return token
     token = _ESCAPE.sub(lambda m: m.group() if m["known"] else b"\\\\" + m["unknown"], token)
     token = _CONTROL.sub(lambda m: b"\\u%04x" % m.group()[0], token)
     return token.decode("utf-8", "replace").encode()

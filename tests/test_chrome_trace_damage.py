@@ -217,6 +217,19 @@ def test_a_missing_last_bracket_is_said_and_costs_nothing(tmp_path: Path) -> Non
     assert trace.losses == [Loss(CUT, len(text) - 1, 0, 0, True)]
 
 
+@pytest.mark.parametrize(
+    ("layout", "kept", "missing"), [(Layout.COMPACT, 30, True), (Layout.ARRAY, 30, False)]
+)
+def test_an_array_alone_may_end_without_its_bracket_and_an_object_may_not(
+    tmp_path: Path, layout: Layout, kept: int, missing: bool
+) -> None:
+    text = everything().text(layout)
+    between = _ends_of_events(text)[kept]
+    assert [loss.rest_is_missing for loss in _read(tmp_path, text[:between]).losses] == [missing]
+    within = _read(tmp_path, text[: between + 20])
+    assert {loss.what: loss.rest_is_missing for loss in within.losses} == {LOST: False, CUT: True}
+
+
 def test_a_missing_last_brace_hides_no_device_work(tmp_path: Path) -> None:
     text = everything().text(Layout.COMPACT)
     trace = _read(tmp_path, text[: text.rindex("]") + 1])
@@ -262,7 +275,7 @@ def test_losses_of_one_kind_are_summed_up_at_their_first_place(tmp_path: Path) -
     for _ in range(3):
         _insert(damaged, _frame('"a"b"'))
     (loss,) = _read(tmp_path, damaged.text(Layout.COMPACT)).losses
-    assert (loss.lost_events, loss.lost_bytes) == (3, 3 * (len(_frame('"a"b"')) + 2))
+    assert (loss.lost_events, loss.lost_bytes) == (3, 3 * len(_frame('"a"b"')))
 
 
 # Arguments that look like events

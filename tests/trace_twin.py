@@ -41,8 +41,8 @@ def text_of(path: Path) -> bytes:
 
 
 def twin_of_text(text: bytes) -> Twin:
-    """Raises ValueError where the text is no valid JSON."""
-    document = json.loads(text, parse_float=Decimal)
+    """Raises ValueError where the text is no valid JSON (bytes that are no UTF-8 apart)."""
+    document = json.loads(text.decode("utf-8", "replace"), parse_float=Decimal, parse_constant=_refuse)
     events = document["traceEvents"] if isinstance(document, dict) else document
     twin = Twin([], [], Counter(), Counter())
     for event in events:
@@ -52,10 +52,14 @@ def twin_of_text(text: bytes) -> Twin:
     return twin
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def _add(twin: Twin, event: Json) -> None:
     category, phase = event.get("cat") or "", event.get("ph") or ""
     twin.inventory[category, phase] += 1
-    start_ns, duration_ns = _nanoseconds(event.get("ts")), _nanoseconds(event.get("dur", 0))
+    start_ns, duration_ns = _nanoseconds(event.get("ts")), _nanoseconds(event.get("dur") or 0)
     if phase != "X" or start_ns is None or duration_ns is None or duration_ns < 0:
         return
     kind = {**KINDS, **OLD_KINDS}.get(category)
@@ -72,14 +76,19 @@ def _device_row(event: Json, kind: str, start_ns: int, duration_ns: int) -> Devi
     stream = _whole(args.get("stream"), -1)
     ids = _whole(args.get("correlation"), -1), _whole(args.get("graph id"), 0), _whole(args.get("bytes"), -1)
     stream = -1 if stream == ALL_STREAMS else stream
-    return DeviceRow(start_ns, start_ns + duration_ns, kind, str(event["name"]), _device(event), stream, *ids)
+    return DeviceRow(start_ns, start_ns + duration_ns, kind, _name(event), _device(event), stream, *ids)
 
 
 def _host_row(event: Json, category: str, start_ns: int, duration_ns: int) -> HostRow:
     args = event.get("args") or {}
     correlation = _whole(args.get("correlation"), -1) if category in RUNTIME else -1
-    name, where = str(event.get("name", "")), (str(event.get("pid")), str(event.get("tid")))
-    return HostRow(start_ns, start_ns + duration_ns, category, name, *where, correlation)
+    where = str(event.get("pid")), str(event.get("tid"))
+    return HostRow(start_ns, start_ns + duration_ns, category, _name(event), *where, correlation)
+
+
+def _name(event: Json) -> str:
+    name = event.get("name")
+    return "" if name is None else str(name).encode("utf-8", "replace").decode()
 
 
 def _device(event: Json) -> int:
@@ -97,4 +106,6 @@ def _whole(value: Any, default: int) -> int:
 
 
 def _nanoseconds(us: Any) -> int | None:
-    return None if us is None else round(Decimal(us) * 1000)
+    """Nearest whole nanosecond; None for what is missing or beyond 146 years."""
+    ns = None if us is None else round(Decimal(us) * 1000)
+    return ns if ns is not None and abs(ns) < 2**62 else None
