@@ -17,6 +17,7 @@ from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
+from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 
@@ -51,6 +52,7 @@ CATALOGUE = gather(
     SAMPLED_GUARDS,
     CROSS_GUARDS,
     LIVE_GUARDS,
+    TAG_GUARDS,
 )
 
 

@@ -31,6 +31,7 @@ COMMANDS = (
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
+    Command("run", "Run a command with ranges around functions of your choice."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard: what you see, what happened, what to do."),

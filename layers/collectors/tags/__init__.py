@@ -1,0 +1,1 @@
+"""Ranges around functions of a service whose code is left alone."""
