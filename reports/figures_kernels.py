@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from layers.evidence.wording import pct, time_text
-from layers.layer1_gpu_busy.findings import short_name
+from layers.layer1_gpu_busy.kernel_names import short_name
 from reports.drawings import KernelBar, KernelBars
 from reports.figure_style import BLUE, canvas, column_at_right, label, percent_axis, plain_axes
 

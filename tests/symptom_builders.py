@@ -94,5 +94,5 @@ def launches_of(
         queue_depth_p50=1.0,
         queue_depth_max=queue_depth,
         empty_queue_share=None,
-        short_kernel_share=None,
+        shorter_than_call_share=None,
     )

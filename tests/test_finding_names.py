@@ -4,38 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from layers.evidence.intervals import total
 from layers.layer1_gpu_busy.busy import busy_time, measure_busy
-from layers.layer1_gpu_busy.findings import SHORT_NAME_CHARACTERS, ncu_command, short_name, top_kernel_advice
+from layers.layer1_gpu_busy.findings import ncu_command, top_kernel_advice
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.replays import check_replays
 from tests.builders import Op, copy_to_host, kernel, ops_of, trace_of
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        (
-            "void at::native::vectorized_elementwise_kernel<4, float>(int)",
-            "at::native::vectorized_elementwise_kernel",
-        ),
-        ("void (anonymous namespace)::gather<int>(int*)", "gather"),
-        (
-            "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)",
-            "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t",
-        ),
-        ("Memcpy DtoH (Device -> Pageable)", "Memcpy DtoH"),
-        ("triton_poi_fused_0", "triton_poi_fused_0"),
-        ("<lambda>(int)", "<lambda>"),
-        ("", ""),
-        ("x" * 10_000, "x" * SHORT_NAME_CHARACTERS),
-    ],
-)
-def test_a_short_name_drops_type_template_and_parameters(name: str, short: str) -> None:
-    assert short_name(name) == short
 
 
 def device(*ops: Op) -> DeviceAnalysis:

@@ -97,7 +97,7 @@ def test_a_short_kernel_runs_for_less_than_its_launch_call_took() -> None:
         call(50, 60, "cudaMemcpyAsync", correlation=4),
     ]
     second_node = kernel(62, 63, correlation=3)
-    assert statistics([short, long, node, second_node, copy], host).short_kernel_share == 0.5
+    assert statistics([short, long, node, second_node, copy], host).shorter_than_call_share == 0.5
 
 
 def test_nothing_to_measure_is_none_and_not_zero() -> None:

@@ -174,7 +174,7 @@ INPUTS: dict[str, tuple[int, tuple[Callable[[], TraceBuilder], ...]]] = {
     "void by a guard": (4, (blind,)),
     "no length": (4, (instant,)),
     "void and good": (3, (host_only, steady)),
-    "damaged": (3, (damaged,)),
+    "damaged": (4, (damaged,)),
 }
 
 

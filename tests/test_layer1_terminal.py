@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfkit.cli import app
+from perfkit.cli.layer1_many import RANKS_SHOWN
 from perfkit.cli.output import WIDTH
 from tests.golden_text import assert_golden
 from tests.layer1_traces import (
@@ -72,6 +73,33 @@ def test_two_ranks_one_of_which_is_late(show: Show) -> None:
 
 def test_a_void_trace(show: Show) -> None:
     assert_golden("layer1_void.txt", show(cpu=host_only()))
+
+
+def test_exposed_time_and_a_symptom_that_just_misses_are_shown(show: Show) -> None:
+    trace = steady(DEVICE_BOUND_NS)
+    trace.memcpy("DtoH", FIRST_NS + WINDOW_NS + 200, 100_000)
+    text = show(t=trace)
+    assert "exposed    copies and sets outside kernels 100 µs, 4.8 % of the window\n" in text
+    assert "close      S12 copies on the critical path: exposed copies 4.8 % against 5.0 %\n" in text
+
+
+def test_a_run_of_many_ranks_shows_those_that_kept_the_others_waiting(show: Show) -> None:
+    ranks = {f"rank{n:02}": many_ranks(n) for n in range(RANKS_SHOWN + 2)}
+    text = show(**ranks)
+    shown = text.partition("last to join, of 5\n")[2].partition("and 2 ranks")[0]
+    assert shown.count("\n") == RANKS_SHOWN and shown.startswith("rank 5 ")
+    assert "and 2 ranks that caused less: --json lists all\n" in text
+    assert "straggler  rank 5: last to arrive at 5 of 5 collectives" in text
+
+
+def many_ranks(number: int) -> TraceBuilder:
+    """One of several ranks, of which rank 5 is late."""
+    trace = TraceBuilder()
+    trace.distributed(number, RANKS_SHOWN + 2)
+    for step in range(5):
+        length_ns = 5_000 if number == 5 else 50_000
+        trace.kernel("ncclDevKernel_AllReduce", FIRST_NS + step * 100_000, length_ns)
+    return trace
 
 
 @pytest.mark.parametrize("name", ["layer1_decode_loop.txt", "layer1_ranks.txt", "layer1_void.txt"])

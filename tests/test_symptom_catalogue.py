@@ -1,6 +1,7 @@
 """The catalogue as a whole: every entry is complete, and every trace gets an answer from each."""
 
 from layers.evidence.wording import counted, time_text
+from layers.layer1_gpu_busy.symptom_facts import Condition, Seen, all_of, any_of
 from layers.layer1_gpu_busy.symptoms import CATALOGUE, check_symptoms
 from tests.builders import kernel, trace_of
 from tests.symptom_builders import facts_of
@@ -30,6 +31,34 @@ def test_an_operation_of_no_length_divides_by_nothing() -> None:
         facts_of(trace_of([kernel(5, 5, "ncclKernel_AllReduce"), kernel(5, 5, "ncclSendRecv")]))
     )
     assert not any(s.present for s in symptoms)
+
+
+def over(value: float, threshold: float = 0.20) -> Condition:
+    return Condition("share", value, threshold)
+
+
+def under(value: float) -> Condition:
+    return Condition("other", value, 0.50, under=True, write=lambda v: f"{v:.2f}")
+
+
+def test_all_conditions_must_hold_and_one_may_miss_by_little() -> None:
+    assert all_of("n", over(0.21), under(0.49)) == Seen(True, "n")
+    assert all_of("n", over(0.20), under(0.49)) == Seen(False, "n", "share 20.0 % against 20.0 %")
+    assert all_of("n", over(0.19), under(0.54)) == Seen(
+        False, "n", "share 19.0 % against 20.0 %, other 0.54 against 0.50"
+    )
+    assert all_of("n", over(0.19), under(0.56)) == Seen(False, "n")
+    assert all_of("n", over(0.17), under(0.49)) == Seen(False, "n")
+
+
+def test_one_condition_is_enough_and_any_may_miss_by_little() -> None:
+    assert any_of("n", over(0.21), under(0.54)) == Seen(True, "n")
+    assert any_of("n", over(0.19), under(0.99)) == Seen(False, "n", "share 19.0 % against 20.0 %")
+    assert any_of("n", over(0.0), under(0.99)) == Seen(False, "n")
+
+
+def test_a_threshold_of_nothing_is_missed_by_any_distance() -> None:
+    assert not over(-0.01, 0.0).near
 
 
 def test_durations_are_written_in_the_unit_that_suits_them() -> None:

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from layers.layer1_gpu_busy.symptoms_communication import S5, S6, reduces_and_exchanges
+import pytest
+
+from layers.layer1_gpu_busy.symptoms_communication import PER_LAYER_FROM, S5, S6, reduces_and_exchanges
 from parsers.chrome_model import Collective
 from tests.builders import Op, kernel, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of
@@ -43,14 +45,53 @@ def test_message_sizes_are_told_where_the_trace_records_them() -> None:
     assert "message sizes not recorded" in look(S5, facts_of(trace)).numbers
 
 
-def test_an_all_to_all_that_runs_alone_is_seen() -> None:
-    assert look(S6, facts_of(trace_of(communicating(SEND_RECV, 200, 10)))).present
+@pytest.mark.parametrize("hidden_ns", [0, 100], ids=["alone", "a third of it hidden"])
+def test_an_exchange_that_takes_time_of_the_window_is_seen(hidden_ns: int) -> None:
+    seen = look(S6, facts_of(trace_of(communicating(SEND_RECV, 280, hidden_ns))))
+    assert seen.present
+    assert f"exposed {(280 - hidden_ns) / 10:.1f} %" in seen.numbers
 
 
-def test_short_or_overlapped_all_to_alls_are_not_seen() -> None:
-    assert look(S6, facts_of(trace_of(communicating(SEND_RECV, 100, 0)))).present is False
-    assert look(S6, facts_of(trace_of(communicating(SEND_RECV, 200, 20)))).present is False
+def test_short_or_hidden_exchanges_are_not_seen() -> None:
+    assert look(S6, facts_of(trace_of(communicating(SEND_RECV, 50, 0)))).present is False
+    assert look(S6, facts_of(trace_of(communicating(SEND_RECV, 300, 220)))).present is False
     assert look(S6, facts_of(trace_of(communicating(ALL_REDUCE, 200, 0)))).present is False
+
+
+def test_an_exchange_hides_no_reduction() -> None:
+    ops = [
+        kernel(0, 200, ALL_REDUCE, stream=1),
+        kernel(0, 200, SEND_RECV, stream=2),
+        kernel(200, 1_000, "gemm"),
+    ]
+    facts = facts_of(trace_of(ops))
+    assert look(S5, facts).present and look(S6, facts).present
+
+
+@pytest.mark.parametrize(
+    ("length_ns", "hidden_ns", "close"),
+    [
+        (46, 0, "exposed 4.6 % against 5.0 %"),
+        (44, 0, ""),
+        (300, 220, "hidden 73.3 % against 70.0 %"),
+        (300, 240, ""),
+        (160, 114, "exposed 4.6 % against 5.0 %, hidden 71.2 % against 70.0 %"),
+    ],
+)
+def test_what_just_misses_its_threshold_is_close(length_ns: int, hidden_ns: int, close: str) -> None:
+    seen = look(S6, facts_of(trace_of(communicating(SEND_RECV, length_ns, hidden_ns))))
+    assert (seen.present, seen.close) == (False, close)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "layers"),
+    [("decode", PER_LAYER_FROM, True), ("decode", PER_LAYER_FROM - 1, False), ("step", 64, False)],
+)
+def test_only_as_many_a_step_as_layers_make_are_put_down_to_layers(kind: str, n: int, layers: bool) -> None:
+    ops = [kernel(10 * t, 10 * t + 5, ALL_REDUCE) for t in range(n)]
+    seen = look(S5, facts_of(trace_of(ops), steps=steps_of(step(0, 10 * n, kind))))
+    assert ("as many as layers make" in seen.numbers) is layers
+    assert "layer" not in S5.title.lower()
 
 
 def test_every_communication_kernel_is_either_a_reduction_or_an_exchange() -> None:

@@ -54,6 +54,21 @@ def test_with_steps_only_idle_time_inside_them_makes_launch_gaps() -> None:
     assert not look(S1, facts_of(small_kernels(), steps=steps, idle=between, launches=launches_of())).present
 
 
+def test_idle_time_at_other_places_is_said_to_be_left_out() -> None:
+    steps = steps_of(step(0, 40_000), step(60_000, 100_000))
+    idle = idle_of(50_000, LAUNCH_BOUND, {Place.WITHIN_STEP: 30_000, Place.BETWEEN_STEPS: 20_000})
+    numbers = look(S1, facts_of(small_kernels(), steps=steps, idle=idle, launches=launches_of())).numbers
+    assert numbers.startswith(
+        "idle 37.5 % of 2 steps (80 µs on the device; 20 µs of idle time at other places left out);"
+    )
+
+
+def test_a_near_miss_of_the_launch_bound_rule_is_told() -> None:
+    idle = idle_of(12_180, {Cause.LAUNCH_BOUND: 11_000})
+    seen = look(S1, facts_of(small_kernels(), idle=idle, launches=launches_of()))
+    assert (seen.present, seen.close) == (False, "idle 14.5 % against 15.0 %")
+
+
 def test_launch_gaps_cannot_be_told_without_the_host() -> None:
     alone = launches_of(correlated=0)
     assert S1.check(facts_of(small_kernels(), idle=idle_of(1), launches=alone)).present is None

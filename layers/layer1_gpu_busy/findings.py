@@ -18,7 +18,10 @@ from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
+from layers.layer1_gpu_busy.exposed import ALL_RANKS as ALL_RANKS
+from layers.layer1_gpu_busy.exposed import WORTH_EXPOSED as WORTH_EXPOSED
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
+from layers.layer1_gpu_busy.kernel_names import short_name as short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.thresholds import Word
@@ -28,13 +31,9 @@ PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
 NOT_PROFILED = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH, KernelGroup.COMMUNICATION)
 """Groups that Nsight Compute is not pointed at: some are no kernels, and it runs a kernel several times, at
 which a collective waits for ranks that never come (Nsight Compute documentation, kernel replay)."""
-SHORT_NAME_CHARACTERS = 60
-ALL_RANKS = "traces of all ranks together, since a rank that arrives late looks the same; then overlap"
 AFTER_HOST = "once the host keeps the device busy: "
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
-WORTH_EXPOSED = 0.05
-"""Exposed communication below this share of the window is left to the table: TraceLens's limit."""
 COMMUNICATION_SYMPTOMS = ("S5", "S6")
 """They say more of the same exposed communication."""
 KERNEL_SYMPTOMS = ("S4", "S8")
@@ -175,13 +174,6 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if top.group == KernelGroup.GRAPH:
         return f"perfkit roofline; then record graph nodes to see what {short_name(top.name)} consists of"
     return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({pct(top.share)} of busy time)"
-
-
-def short_name(name: str) -> str:
-    """A kernel's name without return type, template arguments and parameters, for sentences."""
-    plain = name.removeprefix("void ").replace("(anonymous namespace)::", "")
-    cut = min((at for at in (plain.find("<"), plain.find("(")) if at > 0), default=len(plain))
-    return plain[:cut].strip()[:SHORT_NAME_CHARACTERS]
 
 
 def ncu_command(device: DeviceAnalysis, top: int = 3) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
 from layers.evidence.wording import counted, pct, time_text
-from layers.layer1_gpu_busy.findings import short_name
+from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of

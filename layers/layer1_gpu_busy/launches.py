@@ -40,7 +40,7 @@ def launch_statistics(trace: ChromeTrace, ops: DeviceOps) -> LaunchStats:
         queue_depth_p50=_percentile(depth, 50),
         queue_depth_max=int(depth.max()) if len(depth) else None,
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
-        short_kernel_share=_short_kernel_share(ops, launched, first_op[length == 1]),
+        shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
     )
 
 
@@ -86,7 +86,7 @@ def _first_operations(launched: Launched) -> tuple[I64, I64]:
     return rows[first], length
 
 
-def _short_kernel_share(ops: DeviceOps, launched: Launched, op: I64) -> float | None:
+def _shorter_than_call(ops: DeviceOps, launched: Launched, op: I64) -> float | None:
     """Share of kernels launched one by one that ran for less time than their call took (HTA's measure)."""
     op = op[ops.kind[op] == KERNEL]
     if not len(op):

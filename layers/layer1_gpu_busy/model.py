@@ -150,7 +150,7 @@ class Place(StrEnum):
 
     WITHIN_STEP = "between kernels of one step"
     STEP_START = "at step start"
-    AFTER_SAMPLING = "after sampling"
+    AFTER_SAMPLING = "after sampling or a copy to the host"
     BETWEEN_STEPS = "between steps"
     UNPLACED = "no steps found"
 
@@ -205,6 +205,8 @@ class LaunchStats:
 
     `empty_queue_share` is the share of launches that found nothing queued or running on the device (None: no
     correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
+    `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call that
+    launched them (HTA's "short kernels"); None: no such kernel.
     """
 
     launches: int
@@ -218,7 +220,7 @@ class LaunchStats:
     queue_depth_p50: float | None
     queue_depth_max: int | None
     empty_queue_share: float | None
-    short_kernel_share: float | None
+    shorter_than_call_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,8 @@ class BatchRow:
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """One entry of the catalogue that the trace was checked for. `present` None: the trace cannot show it,
-    and `numbers` says what it would take."""
+    and `numbers` says what it would take. `close` names the numbers that just miss their threshold where
+    those alone keep an absent symptom from being there; else it is empty."""
 
     code: str
     title: str
@@ -312,6 +315,7 @@ class Symptom:
     usual_cause: str
     look_next: str
     disproof: str
+    close: str = ""
 
 
 @dataclass(frozen=True, slots=True)

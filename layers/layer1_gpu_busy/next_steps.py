@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layers.layer1_gpu_busy.exposed import Exposed, exposed_times
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.thresholds import Word
 
@@ -22,10 +23,27 @@ NO_IDLE = "a second method beside the trace (dcgmi dmon, nvidia-smi dmon)"
 
 
 def next_step(word: Word, device: DeviceAnalysis) -> str:
-    """Where one device's result leads."""
-    if word is Word.DEVICE_BOUND:
-        ratios = device.busy.device_window
-        return DEVICE_BOUND if 2 * ratios.kernel_ns >= ratios.device_op_ns else COPIES
+    """Where one device's result leads: to the idle time where the host is the limit, else to what takes most,
+    exposed communication and copies among it."""
+    if word is Word.HOST_BOUND:
+        return _idle_step(device)
+    ratios = device.busy.device_window
+    if word is Word.DEVICE_BOUND and 2 * ratios.kernel_ns < ratios.device_op_ns:
+        return COPIES
+    main = DEVICE_BOUND if word is Word.DEVICE_BOUND else _idle_step(device)
+    idle_ns = ratios.window.length_ns - ratios.device_op_ns
+    exposed = [e for e in exposed_times(device) if e.worth_it]
+    first = [e for e in exposed if word is Word.DEVICE_BOUND or e.ns > idle_ns]
+    steps = [*map(_exposed_step, first), main, *map(_exposed_step, exposed[len(first) :])]
+    return ". Then ".join(steps)
+
+
+def _exposed_step(exposed: Exposed) -> str:
+    return f"{exposed}: {exposed.remedy}"
+
+
+def _idle_step(device: DeviceAnalysis) -> str:
+    """Where the idle time leads."""
     cause = chief_cause(device)
     if cause is None:
         return NO_ANATOMY if device.idle is None else NO_IDLE

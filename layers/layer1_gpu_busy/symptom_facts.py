@@ -2,8 +2,9 @@
 
 An entry is declarative (what the reader sees, the threshold and who set it, the usual cause, where to look,
 what would disprove it) plus one pure function over `SymptomFacts`. The function answers with `Seen`: present,
-absent, or None where this trace cannot tell, always with numbers that name their n and their window. A trace
-shows phenomena; a symptom is not a root cause without an anchor in the code.
+absent, or None where this trace cannot tell, always with numbers that name their n and their window. Its
+conditions decide (`all_of`, `any_of`), so that a number that just misses its threshold is told. A trace shows
+phenomena; a symptom is not a root cause without an anchor in the code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layers.evidence.wording import counted, time_text
+from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import (
     CopyRow,
     DeviceBusy,
@@ -27,6 +28,9 @@ from parsers.chrome_model import ChromeTrace, DeviceOps
 TRACELENS = "TraceLens (T)"
 HTA = "HTA (H)"
 PROPOSED = "perfkit's proposal, to be calibrated (D)"
+
+NEAR_SHARE = 0.10
+"""(D) A number this close to its threshold, as a share of it, is a near miss."""
 
 FEW_STEPS = 5
 """Steps below which no rule per step is applied: below it a trace is directional."""
@@ -63,10 +67,49 @@ class SymptomFacts:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one check saw. `present` None: this trace cannot show it, and `numbers` says what it takes."""
+    """What one check saw. `present` None: this trace cannot show it, and `numbers` says what it takes.
+    `close` names what just missed its threshold, where that alone decided."""
 
     present: bool | None
     numbers: str
+    close: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One number against its threshold, which it must pass: from below, or `under` it."""
+
+    what: str
+    value: float
+    threshold: float
+    under: bool = False
+    write: Callable[[float], str] = pct
+
+    @property
+    def holds(self) -> bool:
+        return self.value < self.threshold if self.under else self.value > self.threshold
+
+    @property
+    def near(self) -> bool:
+        """Whether it just misses."""
+        return not self.holds and abs(self.value - self.threshold) <= NEAR_SHARE * abs(self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.write(self.value)} against {self.write(self.threshold)}"
+
+
+def all_of(numbers: str, *conditions: Condition) -> Seen:
+    """Present if every condition holds; close if those that do not are near."""
+    failed = [c for c in conditions if not c.holds]
+    near = all(c.near for c in failed)
+    return Seen(not failed, numbers, ", ".join(map(str, failed)) if near else "")
+
+
+def any_of(numbers: str, *conditions: Condition) -> Seen:
+    """Present if one condition holds; close if none does and one is near."""
+    present = any(c.holds for c in conditions)
+    near = [] if present else [str(c) for c in conditions if c.near]
+    return Seen(present, numbers, ", ".join(near))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +139,7 @@ def as_symptom(rule: SymptomRule, facts: SymptomFacts) -> Symptom:
         usual_cause=rule.usual_cause,
         look_next=rule.look_next,
         disproof=rule.disproof,
+        close=seen.close,
     )
 
 

@@ -1,8 +1,8 @@
 """Symptoms of communication between GPUs: collectives and exchanges that computation does not hide.
 
-Reductions and gathers are told from all-to-all by kernel name; NCCL runs all-to-all as grouped send and
-receive, as it does pipeline parallelism, so S6 can mean either. A collective's duration holds the wait
-for the last rank.
+Reductions and gathers are told from exchanges by kernel name; NCCL runs all-to-all as grouped send and
+receive, as it does pipeline parallelism, so S6 can mean either. What one kind hides of the other counts for
+neither: it is communication too. A collective's duration holds the wait for the last rank.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_gr
 from layers.layer1_gpu_busy.model import Overlap
 from layers.layer1_gpu_busy.overlap import overlap_of
 from layers.layer1_gpu_busy.symptom_facts import (
-    PROPOSED,
     TRACELENS,
+    Condition,
     Seen,
     SymptomFacts,
     SymptomRule,
+    all_of,
     window_text,
 )
 from parsers.chrome_model import Bools
@@ -30,10 +31,11 @@ EXPOSED_SHARE = 0.05
 HIDDEN_SHARE = 0.70
 """(T) of the communication time."""
 
-EXCHANGE_SHARE = 0.10
-"""(D) of the window."""
-HIDDEN_EXCHANGE_SHARE = 0.10
-"""(D) of the all-to-all time."""
+PER_LAYER_FROM = 16
+"""(D) Reductions in a step of inference from which they are taken for those of its layers (tensor parallelism
+makes two a layer). Gradients of training come in as many buckets, so its steps say nothing."""
+INFERENCE = ("decode", "extend", "mixed")
+"""Kinds of step that engines annotate."""
 
 EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispatch|combine", re.IGNORECASE)
 """Communication kernels that exchange rather than reduce or gather."""
@@ -42,40 +44,54 @@ EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispa
 def all_reduce_exposed(facts: SymptomFacts) -> Seen:
     """S5: reductions and gathers that computation does not hide."""
     reduces, _ = reduces_and_exchanges(facts)
-    overlap = overlap_of(facts.ops, reduces)
+    overlap = _against_computation(facts, reduces)
     if overlap is None:
         return Seen(False, f"0 reducing or gathering kernels in the {window_text(facts)}")
-    exposed, hidden = facts.share_of_window(overlap.exposed_communication_ns), _hidden(overlap)
     median_ns = float(np.median((facts.ops.end_ns - facts.ops.start_ns)[reduces]))
-    return Seen(
-        exposed > EXPOSED_SHARE and hidden < HIDDEN_SHARE,
-        f"exposed {pct(exposed)} of the {window_text(facts)}; computation hides {pct(hidden)} of "
-        f"{time_text(overlap.communication_ns)}; {_kernels(facts, overlap)}, median {time_text(median_ns)}, "
-        f"{_message_text(facts)}; one rank's trace does not show arrival skew",
+    return _exposed(
+        facts,
+        overlap,
+        f"{_per_step(facts, overlap)}, median {time_text(median_ns)}, {_message_text(facts)}; one rank's "
+        "trace does not show arrival skew",
     )
 
 
-def all_to_all_alone(facts: SymptomFacts) -> Seen:
-    """S6: all-to-all (expert dispatch and combine, NCCL send and receive) that runs almost alone."""
+def exchange_exposed(facts: SymptomFacts) -> Seen:
+    """S6: all-to-all (expert dispatch and combine, NCCL send and receive) that computation does not hide."""
     _, exchanges = reduces_and_exchanges(facts)
-    overlap = overlap_of(facts.ops, exchanges)
+    overlap = _against_computation(facts, exchanges)
     if overlap is None:
-        return Seen(False, f"0 all-to-all kernels in the {window_text(facts)}")
-    share, hidden = facts.share_of_window(overlap.communication_ns), _hidden(overlap)
-    return Seen(
-        share > EXCHANGE_SHARE and hidden < HIDDEN_EXCHANGE_SHARE,
-        f"all-to-all {pct(share)} of the {window_text(facts)}; computation hides {pct(hidden)} of "
-        f"{time_text(overlap.communication_ns)}; {_kernels(facts, overlap)}",
+        return Seen(False, f"0 exchanging kernels in the {window_text(facts)}")
+    return _exposed(facts, overlap, _kernels(facts, overlap))
+
+
+def _exposed(facts: SymptomFacts, overlap: Overlap, more: str) -> Seen:
+    exposed, hidden = facts.share_of_window(overlap.exposed_communication_ns), _hidden(overlap)
+    return all_of(
+        f"exposed {pct(exposed)} of the {window_text(facts)}; computation hides {pct(hidden)} of "
+        f"{time_text(overlap.communication_ns)}; {more}",
+        Condition("exposed", exposed, EXPOSED_SHARE),
+        Condition("hidden", hidden, HIDDEN_SHARE, under=True),
     )
+
+
+def _against_computation(facts: SymptomFacts, chosen: Bools) -> Overlap | None:
+    """Some communication against the kernels that do not communicate."""
+    kept = chosen | ~_communicates(facts)
+    return overlap_of(facts.ops.select(kept), chosen[kept])
 
 
 def reduces_and_exchanges(facts: SymptomFacts) -> tuple[Bools, Bools]:
     """Which operations reduce or gather, and which exchange; each of shape (n,)."""
     names, ops = facts.trace.names, facts.ops
-    communicates = in_groups(group_codes(facts.trace, ops), [KernelGroup.COMMUNICATION])
+    communicates = _communicates(facts)
     exchanging = [i for i in np.unique(ops.name_id[communicates]) if EXCHANGE.search(names[i])]
     exchanges = communicates & np.isin(ops.name_id, exchanging)
     return communicates & ~exchanges, exchanges
+
+
+def _communicates(facts: SymptomFacts) -> Bools:
+    return in_groups(group_codes(facts.trace, facts.ops), [KernelGroup.COMMUNICATION])
 
 
 def _hidden(overlap: Overlap) -> float:
@@ -87,6 +103,14 @@ def _kernels(facts: SymptomFacts, overlap: Overlap) -> str:
     return f"n = {n} kernels" + (f" ({n / steps:.0f} a step over {counted(steps, 'step')})" if steps else "")
 
 
+def _per_step(facts: SymptomFacts, overlap: Overlap) -> str:
+    """The count, and what it means where the steps are of inference and there is one for every layer."""
+    steps = facts.steps.steps
+    many = bool(steps) and overlap.communication_ops >= PER_LAYER_FROM * len(steps)
+    layers = many and all(step.kind in INFERENCE for step in steps)
+    return _kernels(facts, overlap) + (": as many as layers make, in every step" if layers else "")
+
+
 def _message_text(facts: SymptomFacts) -> str:
     mine = [c for c in facts.trace.collectives if c.device == facts.busy.device and c.in_elements > 0]
     if not mine:
@@ -96,13 +120,13 @@ def _message_text(facts: SymptomFacts) -> str:
 
 S5 = SymptomRule(
     code="S5",
-    title="All-reduce in every layer, not hidden",
+    title="Exposed all-reduce or gather",
     threshold=f"exposed > {limit(EXPOSED_SHARE)} of the window and hidden < {limit(HIDDEN_SHARE)}",
     threshold_source=TRACELENS,
-    usual_cause="Latency of many small collectives (two a layer under tensor parallelism), or a rank that "
-    "arrives late.",
+    usual_cause="A rank that arrives late; or the latency of many small collectives (tensor parallelism "
+    "makes two a layer), or gradients reduced after the backward pass instead of during it.",
     look_next="All ranks' traces together (the last to arrive waits least); one-shot or fused all-reduce "
-    "for small messages; fewer tensor-parallel ranks.",
+    "for small messages; fewer tensor-parallel ranks; gradient buckets that start early.",
     disproof="On the rank that arrives last the collectives are short: then the time is skew, not the "
     "collective.",
     check=all_reduce_exposed,
@@ -110,13 +134,14 @@ S5 = SymptomRule(
 
 S6 = SymptomRule(
     code="S6",
-    title="All-to-all runs alone",
-    threshold=f"all-to-all > {limit(EXCHANGE_SHARE)} of the window and hidden < "
-    f"{limit(HIDDEN_EXCHANGE_SHARE)}",
-    threshold_source=PROPOSED,
-    usual_cause="Dispatch, expert products and combine strictly in turn: no second micro-batch and no "
-    "shared expert runs beside them. In recommenders the exchange of embeddings looks the same.",
-    look_next="Two-batch or single-batch overlap; the shared expert on a stream of its own; arrival skew.",
+    title="Exposed all-to-all, or send and receive",
+    threshold=f"exposed > {limit(EXPOSED_SHARE)} of the window and hidden < {limit(HIDDEN_SHARE)}",
+    threshold_source=f"{TRACELENS} of communication in general",
+    usual_cause="The exchange and the work that needs it strictly in turn: dispatch, experts and combine of "
+    "a mixture of experts, embeddings of a recommender, activations of a pipeline. Or a rank that arrives "
+    "late.",
+    look_next="All ranks' traces together; two-batch or single-batch overlap; a shared expert, or whatever "
+    "else does not wait for the exchange, on a stream of its own.",
     disproof="It is short on the rank that arrives last: then the wait is skew, not transfer.",
-    check=all_to_all_alone,
+    check=exchange_exposed,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from layers.evidence.intervals import subtract, total
-from layers.evidence.wording import limit, pct, time_text
+from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.gemm_shapes import ProductRow, product_rows
 from layers.layer1_gpu_busy.gpu_table import GpuSpec, find_gpu
@@ -19,9 +19,11 @@ from layers.layer1_gpu_busy.symptom_facts import (
     FEW_STEPS,
     PROPOSED,
     TRACELENS,
+    Condition,
     Seen,
     SymptomFacts,
     SymptomRule,
+    all_of,
     window_text,
 )
 from parsers.chrome_model import MEMCPY
@@ -70,11 +72,13 @@ def attention_grows(facts: SymptomFacts) -> Seen:
     length_ns = np.array([max(s.end_ns - s.start_ns, 1) for s in facts.steps.steps])[which]
     slope, r2 = fit(context, attention_ns)
     rise = fit(context, attention_ns / length_ns)[0] * float(np.ptp(context))
-    return Seen(
-        slope > 0 and r2 > CONTEXT_FIT_R2 and rise > ATTENTION_SHARE_RISE,
+    return all_of(
         f"attention {time_text(1e3 * slope)} per 1,000 tokens of context, R² {r2:.2f}; its share of a step "
         f"moves by {100 * rise:+.1f} points from {context.min():,.0f} to {context.max():,.0f} tokens (n = "
         f"{len(which)} decode steps)",
+        Condition("slope", slope, 0.0, write=lambda s: f"{s:.3g} ns a token"),
+        Condition("R²", r2, CONTEXT_FIT_R2, write=lambda r: f"{r:.2f}"),
+        Condition("rise of attention's share", rise, ATTENTION_SHARE_RISE),
     )
 
 
@@ -112,11 +116,11 @@ def product_above_roofline(facts: SymptomFacts) -> Seen:
     slow = [(r, bound) for r, bound in judged if r.median_ns > ROOFLINE_RATIO * max(bound, LATENCY_FLOOR_NS)]
     busy_ns = facts.busy.device_window.device_op_ns
     share = sum(row.total_ns for row, _ in slow) / max(busy_ns, 1)
-    return Seen(
-        share > SLOW_PRODUCTS_SHARE,
+    return all_of(
         f"{len(slow)} of {len(judged)} shapes above {ROOFLINE_RATIO:.0f}x the bound of {gpu.name}, "
         f"{pct(share)} of {time_text(busy_ns)} busy; {'the longest of them' if slow else 'longest'}: "
         f"{_product_text(*(slow or judged)[0], gpu)}",
+        Condition("such shapes", share, SLOW_PRODUCTS_SHARE),
     )
 
 
@@ -124,8 +128,8 @@ def _product_text(row: ProductRow, bound_ns: float, gpu: GpuSpec) -> str:
     p = row.product
     return (
         f"{p.operator} {p.batch}x[{p.m}x{p.k} by {p.k}x{p.n}] {p.dtype}, median {time_text(row.median_ns)} "
-        f"against {time_text(bound_ns)} ({row.median_ns / bound_ns:.1f}x, {p.side(gpu)} side), n = {row.n} "
-        "calls"
+        f"against {time_text(bound_ns)} ({row.median_ns / bound_ns:.1f}x, {p.side(gpu)} side), n = "
+        f"{counted(row.n, 'call')}"
     )
 
 
@@ -141,9 +145,9 @@ def copies_exposed(facts: SymptomFacts) -> Seen:
         f"{row.n}{_rate_text(row.nbytes, row.total_ns)}"
         for row in facts.copies
     )
-    return Seen(
-        share > EXPOSED_COPY_SHARE,
-        f"exposed copies {pct(share)} of the {window_text(facts)}, n = {int(copies.sum())} copies ({rows})",
+    return all_of(
+        f"exposed copies {pct(share)} of the {window_text(facts)}, n = {int(copies.sum()):,} copies ({rows})",
+        Condition("exposed copies", share, EXPOSED_COPY_SHARE),
     )
 
 

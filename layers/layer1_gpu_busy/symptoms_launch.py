@@ -21,9 +21,12 @@ from layers.layer1_gpu_busy.symptom_facts import (
     NO_HOST,
     PROPOSED,
     TRACELENS,
+    Condition,
     Seen,
     SymptomFacts,
     SymptomRule,
+    all_of,
+    any_of,
     window_text,
 )
 from parsers.chrome_categories import Role
@@ -75,27 +78,30 @@ def gaps_between_kernels(facts: SymptomFacts) -> Seen:
     late = facts.idle.by_cause_ns.get(Cause.LAUNCH_BOUND, 0) / max(facts.idle.idle_ns, 1)
     short, median_ns = float((kernel_ns < SHORT_KERNEL_NS).mean()), float(np.median(kernel_ns))
     gap_ns = facts.idle.median_gap_ns or 0.0
-    present = share > IDLE_SHARE and late > LAUNCH_BOUND_SHARE and short > SHORT_KERNEL_SHARE
-    return Seen(
-        present,
+    outlast = ": gaps outlast kernels" if gap_ns > median_ns else ""
+    return all_of(
         f"idle {pct(share)} of {where}; launch-bound through {pct(late)} of the idle time; {pct(short)} of "
         f"{len(kernel_ns)} kernels under {time_text(SHORT_KERNEL_NS)}; median gap {time_text(gap_ns)} (n = "
-        f"{facts.idle.gaps}), median kernel {time_text(median_ns)}{_pronounced(present, gap_ns, median_ns)}; "
-        f"{facts.replays.launches} graph launches",
+        f"{facts.idle.gaps}), median kernel {time_text(median_ns)}{outlast}; "
+        f"{counted(facts.replays.launches, 'graph launch')}",
+        Condition("idle", share, IDLE_SHARE),
+        Condition("launch-bound", late, LAUNCH_BOUND_SHARE),
+        Condition(f"kernels under {time_text(SHORT_KERNEL_NS)}", short, SHORT_KERNEL_SHARE),
     )
 
 
-def _pronounced(present: bool, gap_ns: float, kernel_ns: float) -> str:
-    return ": pronounced, gaps outlast kernels" if present and gap_ns > kernel_ns else ""
-
-
 def _idle_within(facts: SymptomFacts, idle: IdleAnatomy) -> tuple[float, str]:
-    """Idle share of the time inside steps, or of the device window where there are none, and of what."""
+    """Idle share of the time inside steps, or of the device window where there are none, and of what.
+
+    Idle time after a result was handed to the host is left to S3, that before and between steps to S2.
+    """
     steps = facts.steps.steps
     span_ns = sum(s.end_ns - s.start_ns for s in steps)
     if span_ns:
         within_ns = idle.by_place_ns.get(Place.WITHIN_STEP, 0)
-        return within_ns / span_ns, f"{counted(len(steps), 'step')} ({time_text(span_ns)} on the device)"
+        elsewhere = f"{time_text(idle.idle_ns - within_ns)} of idle time at other places left out"
+        where = f"{counted(len(steps), 'step')} ({time_text(span_ns)} on the device; {elsewhere})"
+        return within_ns / span_ns, where
     return facts.share_of_window(idle.idle_ns), f"the {window_text(facts)}, no steps found"
 
 
@@ -118,10 +124,11 @@ def graph_coverage(facts: SymptomFacts) -> Seen:
     of_time = float(length[kernels & ~in_graph].sum() / max(length[kernels].sum(), 1))
     replaying = set(of_op[in_graph].tolist())
     eager = [facts.steps.steps[i] for i in judged if i not in replaying]
-    return Seen(
-        len(eager) > EAGER_STEP_SHARE * len(judged) or of_time > EAGER_TIME_SHARE,
+    return any_of(
         f"{pct(of_time)} of the kernel time of {where} lies outside graphs; {len(eager)} of {len(judged)} "
         f"steps replay nothing{_batches(eager)}; n = {counted(facts.replays.launches, 'graph launch')}",
+        Condition("steps without a replay", len(eager) / max(len(judged), 1), EAGER_STEP_SHARE),
+        Condition("kernel time outside graphs", of_time, EAGER_TIME_SHARE),
     )
 
 
@@ -208,7 +215,8 @@ def host_contention(facts: SymptomFacts) -> Seen:
             f"{text}; up to {stats.queue_depth_max:,} operations were queued: the long calls may wait for "
             "the device",
         )
-    return Seen(ratio > LAUNCH_TAIL_RATIO, f"{text}; other processes' CPU use is not in a trace")
+    tail = Condition("p99 over p50", ratio, LAUNCH_TAIL_RATIO, write=lambda times: f"{times:.1f}x")
+    return all_of(f"{text}; other processes' CPU use is not in a trace", tail)
 
 
 S1 = SymptomRule(
@@ -218,7 +226,7 @@ S1 = SymptomRule(
     f"> {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
     threshold_source=f"idle share and kernel length {TRACELENS}; the rest {PROPOSED}",
     usual_cause="Launching one kernel costs the host more than running it costs the device.",
-    look_next="CUDA graphs for the decode step, fusion or torch.compile; then the trace again.",
+    look_next="CUDA graphs, fusion or torch.compile: fewer launches for the same work; then the trace again.",
     disproof="The step gets faster in proportion to a smaller batch: then the device was the limit. Or the "
     "gaps close when the profiler records no stacks.",
     check=gaps_between_kernels,

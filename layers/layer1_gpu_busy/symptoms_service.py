@@ -7,7 +7,15 @@ import numpy.typing as npt
 
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, PROPOSED, Seen, SymptomFacts, SymptomRule
+from layers.layer1_gpu_busy.symptom_facts import (
+    FEW_STEPS,
+    PROPOSED,
+    Condition,
+    Seen,
+    SymptomFacts,
+    SymptomRule,
+    all_of,
+)
 
 F64 = npt.NDArray[np.float64]
 
@@ -41,10 +49,11 @@ def prefill_slows_steps(facts: SymptomFacts) -> Seen:
         )
     tokens = np.array([0] * len(decode) + [s.tokens for s in prefill], np.float64)
     correlation = rank_correlation(tokens, _length_ns(decode + prefill))
-    return Seen(
-        ratio > SLOWER_RATIO and correlation > RANK_CORRELATION,
+    return all_of(
         f"{text}; rank correlation of duration with prefill tokens {correlation:.2f} (n = {len(tokens)} "
         "steps)",
+        Condition("with prefill over decode", ratio, SLOWER_RATIO, write=lambda times: f"{times:.2f}x"),
+        Condition("rank correlation", correlation, RANK_CORRELATION, write=lambda r: f"{r:.2f}"),
     )
 
 

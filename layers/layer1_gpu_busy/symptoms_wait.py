@@ -17,9 +17,12 @@ from layers.layer1_gpu_busy.symptom_facts import (
     FEW_STEPS,
     NO_HOST,
     PROPOSED,
+    Condition,
     Seen,
     SymptomFacts,
     SymptomRule,
+    all_of,
+    any_of,
     window_text,
 )
 from parsers.chrome_categories import Role
@@ -55,11 +58,12 @@ def idle_at_step_start(facts: SymptomFacts) -> Seen:
     opens = np.maximum(start[1:], reach)
     gap = opens - reach - covered(busy_time(facts.ops), reach, opens)
     share, median_ns = float(np.median(gap / np.maximum(np.diff(start), 1))), float(np.median(gap))
-    return Seen(
-        share > START_GAP_SHARE or median_ns > START_GAP_NS,
+    return any_of(
         f"median idle before a step {time_text(median_ns)}, {pct(share)} of the time from step to step, "
         f"longest {time_text(float(gap.max()))} (n = {len(gap)} gaps)"
         f"{_host_in_gap(facts)}",
+        Condition("idle before a step", share, START_GAP_SHARE),
+        Condition("idle before a step", median_ns, START_GAP_NS, write=time_text),
     )
 
 
@@ -71,7 +75,7 @@ def _host_in_gap(facts: SymptomFacts) -> str:
     return f"; in the largest the host was in {doing}" if doing else ""
 
 
-def gap_after_sampling(facts: SymptomFacts) -> Seen:
+def idle_around_waits(facts: SymptomFacts) -> Seen:
     """S3: the host waits for a result in every step, and the device idles until the host goes on."""
     if facts.idle is None or not facts.host_is_known:
         return Seen(None, NO_HOST)
@@ -81,11 +85,13 @@ def gap_after_sampling(facts: SymptomFacts) -> Seen:
     share, waits, steps = facts.share_of_window(idle_ns), _waits(facts), facts.steps.steps
     rate = waits / len(steps) if steps else float(waits)
     over = f"{rate:.1f} a step over {counted(len(steps), 'step')}" if steps else "no steps found"
-    return Seen(
-        rate >= WAITS_PER_STEP and share > WAIT_IDLE_SHARE,
+    numbers = (
         f"idle while or after the host waited {pct(share)} of the {window_text(facts)}; "
-        f"{counted(waits, 'waiting call')}, {over}; {_to_host(facts)}",
+        f"{counted(waits, 'waiting call')}, {over}; {_to_host(facts)}"
     )
+    if rate < WAITS_PER_STEP:
+        return Seen(False, numbers)
+    return all_of(numbers, Condition("idle at waits", share, WAIT_IDLE_SHARE))
 
 
 def _waits(facts: SymptomFacts) -> int:
@@ -117,9 +123,9 @@ def lookahead_without_overlap(facts: SymptomFacts) -> Seen:
     hidden_ns = _hidden_in_resolves(facts, resolves)
     total_ns = int((resolves.end_ns - resolves.start_ns).sum())
     share = hidden_ns / max(total_ns, 1)
-    return Seen(
-        share < HIDDEN_RESOLVE_SHARE,
+    return all_of(
         f"{pct(share)} of {time_text(total_ns)} in {len(resolves)} resolve ranges had the next step running",
+        Condition("hidden resolve time", share, HIDDEN_RESOLVE_SHARE, under=True),
     )
 
 
@@ -167,23 +173,27 @@ S2 = SymptomRule(
     title="Idle at step start",
     threshold=f"median gap > {limit(START_GAP_SHARE)} of the step or > {time_text(START_GAP_NS)}",
     threshold_source=PROPOSED,
-    usual_cause="The host schedules and prepares inputs after the previous step has ended.",
-    look_next="Layer 2 on the scheduler thread; overlapped scheduling, persistent input buffers.",
+    usual_cause="The host prepares each step (schedules, builds inputs, loads data) after the one before "
+    "has ended.",
+    look_next="Layer 2 on the thread that launches; scheduling or loading one step ahead, persistent input "
+    "buffers.",
     disproof="The gap is there with an empty queue only: then nothing was submitted and load is the limit.",
     check=idle_at_step_start,
 )
 
 S3 = SymptomRule(
     code="S3",
-    title="Gap after sampling",
+    title="Idle where the host waits for a result",
     threshold=f">= {WAITS_PER_STEP:.0f} wait a step and idle at waits > {limit(WAIT_IDLE_SHARE)} of the "
     "window",
     threshold_source=PROPOSED,
-    usual_cause="The host needs the sampled token: .item(), .tolist(), .cpu(), nonzero, a hash on the host.",
-    look_next="torch.cuda.set_sync_debug_mode to find the line; lookahead with pinned ping-pong buffers; "
-    "what the wait prevents (graph capture) may cost more than the wait.",
+    usual_cause="The host needs a value of the device before it goes on (a sampled token, a loss, a shape): "
+    ".item(), .tolist(), .cpu(), nonzero, a hash on the host.",
+    look_next="torch.cuda.set_sync_debug_mode to find the line; read the value a step later from pinned "
+    "memory (lookahead, where the next step needs it); what the wait prevents, such as graph capture, may "
+    "cost more than the wait.",
     disproof="The device is busy while the host waits: a wait alone costs nothing.",
-    check=gap_after_sampling,
+    check=idle_around_waits,
 )
 
 S3B = SymptomRule(

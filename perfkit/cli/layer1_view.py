@@ -14,7 +14,9 @@ from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
-from layers.layer1_gpu_busy.findings import ncu_command, short_name
+from layers.layer1_gpu_busy.exposed import exposed_times
+from layers.layer1_gpu_busy.findings import ncu_command
+from layers.layer1_gpu_busy.kernel_names import distinct_names, short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Gap, IdleAnatomy, LaunchStats, WindowRatio
 from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
@@ -25,6 +27,8 @@ from perfkit.cli.layer1_nsys import show_nsys
 
 TOP_KERNELS_SHOWN = 5
 LARGEST_GAPS_SHOWN = 3
+EXPOSED_SHOWN_FROM = 0.01
+"""Of the window: less is neither shown nor missed."""
 KERNEL_NAME_CHARACTERS = 40
 HOST_NAME_CHARACTERS = 60
 WINDOWS = {
@@ -93,6 +97,7 @@ def _device(device: DeviceAnalysis) -> None:
     _ratios(device)
     if device.idle is not None:
         _idle(device.idle)
+    _exposed(device)
     if device.launches is not None:
         _launches(device.launches)
     if device.kernels:
@@ -141,6 +146,14 @@ def _gap(gap: Gap) -> str:
     return f"{time_text(gap.end_ns - gap.start_ns)} before {before} ({gap.cause}{host})"
 
 
+def _exposed(device: DeviceAnalysis) -> None:
+    """What is busy and computes nothing."""
+    found = [str(exposed) for exposed in exposed_times(device) if exposed.share >= EXPOSED_SHOWN_FROM]
+    if found:
+        output.line()
+        output.paragraph("exposed", "; ".join(found))
+
+
 def _launches(stats: LaunchStats) -> None:
     if stats.delay_p50_ns is None or stats.empty_queue_share is None or stats.queue_depth_p50 is None:
         return
@@ -154,15 +167,11 @@ def _launches(stats: LaunchStats) -> None:
 
 def _kernels(device: DeviceAnalysis) -> None:
     output.line()
+    top = device.kernels[:TOP_KERNELS_SHOWN]
+    names = distinct_names([k.name for k in top], KERNEL_NAME_CHARACTERS)
     rows = [
-        [
-            short_name(k.name)[:KERNEL_NAME_CHARACTERS],
-            k.group,
-            f"{k.n:,}",
-            pct(k.share),
-            time_text(k.median_ns),
-        ]
-        for k in device.kernels[:TOP_KERNELS_SHOWN]
+        [name, k.group, f"{k.n:,}", pct(k.share), time_text(k.median_ns)]
+        for name, k in zip(names, top, strict=True)
     ]
     head = ["most device time", "kind", "n", "of busy", "median"]
     output.show(output.table(head, rows, right=[2, 3, 4]))
@@ -179,6 +188,9 @@ def _symptoms(device: DeviceAnalysis) -> None:
     present = f"{len(device.symptoms) - len(absent) - len(untold)} present"
     rest = f"not there: {', '.join(absent) or 'none'}; this trace cannot tell: {', '.join(untold) or 'none'}"
     output.paragraph("symptoms", f"{present}; {rest}")
+    close = [f"{s.code} {s.title.lower()}: {s.close}" for s in device.symptoms if s.close]
+    if close:
+        output.paragraph("close", "; ".join(close))
 
 
 def _device_table(result: Result) -> None:
