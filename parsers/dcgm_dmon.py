@@ -103,7 +103,7 @@ def _add_row(layout: Layout, text: str, entity: str, device: int, sampling: Samp
     if cells is None:
         sampling.lose("a row with fewer values than columns: which is missing cannot be told", len(text))
         cells = [""] * len(layout.names)
-    for name, cell in zip(layout.names, cells, strict=True):
+    for name, cell in dict(zip(layout.names, cells, strict=True)).items():
         field = BY_SHORT_NAME.get(name)
         if field is not None:
             _add_cell(field, cell, entity, device, at_ns, sampling)

@@ -36,7 +36,8 @@ UNNAMED = "an unnamed gpu"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands where in a row. `fields` maps a column to its own name and what it measures."""
+    """What stands where in a row. `fields` maps a column to its own name and what it measures; of two columns
+    of one name, which nvidia-smi gives for aliases, it has the first."""
 
     cells: tuple[str, ...]
     fields: Mapping[int, tuple[str, Field]]
@@ -51,7 +52,7 @@ class Header:
 def read_header(text: str) -> Header | None:
     """The header that this line is; None where it names no field that perfkit knows."""
     cells = tuple(_plain_name(cell) for cell in split(text))
-    fields = {at: (name, KNOWN_FIELDS[name]) for at, name in enumerate(cells) if name in KNOWN_FIELDS}
+    fields = {cells.index(name): (name, KNOWN_FIELDS[name]) for name in cells if name in KNOWN_FIELDS}
     if not fields:
         return None
     return Header(
@@ -67,9 +68,12 @@ def read_header(text: str) -> Header | None:
 
 
 def split(text: str) -> list[str]:
-    """The cells of a line. nvidia-smi quotes nothing; scripts do."""
+    """The cells of a line. nvidia-smi quotes nothing; scripts do. What is quoted wrongly is not quoted."""
     if '"' in text:
-        return next(csv.reader([text], skipinitialspace=True), [])
+        try:
+            return next(csv.reader([text], skipinitialspace=True), [])
+        except csv.Error:
+            pass
     return text.split(",")
 
 

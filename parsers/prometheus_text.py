@@ -14,13 +14,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from parsers.dcgm_fields import BY_EXPORTER_NAME, DcgmField, is_blank
+from parsers.sampled_cells import LATEST_NS
 from parsers.sampling import Sampling
 from parsers.series_model import NO_DEVICE, PlainSample
 
 EXPORTER, SERVER = "dcgm-exporter", "prometheus"
 LABELLED_SAMPLE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\{.*\}\s+[-+0-9NI.]")
 COMMENT = re.compile(r"#\s*(HELP|TYPE|EOF|UNIT)\b")
-MS_PER_S, NS_PER_MS = 1e3, 10**6
+MS_PER_S, NS_PER_MS, NS_PER_S = 1e3, 10**6, 1e9
 MAX_DIGITS = 10
 """Of a GPU's index."""
 
@@ -75,5 +76,6 @@ def _add_plain(sample: Sample, sampling: Sampling) -> None:
 
 
 def _at_ns(sample: Sample) -> int | None:
-    at = sample.timestamp
-    return None if at is None else round(float(at) * MS_PER_S) * NS_PER_MS
+    if sample.timestamp is None or not abs(float(sample.timestamp)) < LATEST_NS / NS_PER_S:
+        return None
+    return round(float(sample.timestamp) * MS_PER_S) * NS_PER_MS

@@ -31,6 +31,8 @@ MAX_CELL_CHARACTERS = 64
 """The longest way to say that there is no value has 46."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+LATEST_NS = 2**62
+"""The year 2116: beyond it, differences of times no longer fit 64 bits."""
 
 
 class Malformed(ValueError):
@@ -76,5 +78,5 @@ def read_time(text: str) -> tuple[int, bool] | None:
     except ValueError:
         return None
     zoned = at.tzinfo is not None
-    since = (at if zoned else at.replace(tzinfo=UTC)) - EPOCH
-    return since // MICROSECOND * 1000, zoned
+    at_ns = ((at if zoned else at.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND * 1000
+    return (at_ns, zoned) if abs(at_ns) < LATEST_NS else None

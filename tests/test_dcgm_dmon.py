@@ -99,6 +99,11 @@ def test_a_new_heading_changes_what_the_columns_are(path: Path) -> None:
     assert series(file, Metric.TENSOR_ACTIVE_RATIO).values.tolist() == [0.2, 0.3]
 
 
+def test_a_column_that_comes_twice_counts_once(path: Path) -> None:
+    file = read(path, DCGM_4_0, [("GPU 0", ("0.100", "0.100"))], ("SMACT", "SMACT"))
+    assert series(file, Metric.SM_ACTIVE_RATIO).values.tolist() == [0.1]
+
+
 def test_scales_are_those_of_the_fields(path: Path) -> None:
     names = ("GPUTL", "MCUTL", "SMACT", "FBUSD", "POWER", "SMCLK")
     file = read(path, DCGM_4_5, [("GPU 0", ("97", "12", "0.970", "71415", "312.500", "1980"))], names)

@@ -71,6 +71,11 @@ def test_columns_may_stand_in_any_order_among_unknown_ones(path: Path) -> None:
     }
 
 
+def test_a_column_that_comes_twice_counts_once(path: Path) -> None:
+    text = "index, utilization.gpu [%], utilization.gpu [%]\n0, 34 %, 34 %\n"
+    assert series(read(path, text)).values.tolist() == [34.0]
+
+
 def test_a_new_header_in_one_file_changes_what_the_columns_are(path: Path) -> None:
     text = smi_csv(rows([10])) + f"timestamp, index, power.draw [W]\n{stamp(START)}, 0, 99.00 W\n"
     file = read(path, text)
@@ -221,6 +226,19 @@ def test_a_row_without_a_time_is_lost_where_others_have_one(path: Path) -> None:
     file = read(path, smi_csv(rows([1])) + "yesterday, 0, 3 %, 5 MiB, 1.00 W\n")
     assert series(file).values.tolist() == [1.0]
     assert losses(file) == ["line 3: no time in the time column"]
+
+
+@pytest.mark.parametrize(
+    "text", ["9999/12/31 23:59:59.000", "0001/01/01 00:00:00.000", "2025/13/01 00:00:00"]
+)
+def test_a_time_that_no_clock_shows_is_none(path: Path, text: str) -> None:
+    file = read(path, f"timestamp, index, utilization.gpu [%]\n{text}, 0, 3 %\n")
+    assert file.series == () and losses(file) == ["line 2: no time in the time column"]
+
+
+def test_a_wrong_quote_is_no_quote(path: Path) -> None:
+    file = read(path, 'name, index, utilization.gpu [%]\nA "quick" card, 2, 17 %\n"B\r", 2, 18 %\n')
+    assert series(file, entity="gpu 2").values.tolist() == [17.0, 18.0]
 
 
 def test_times_that_go_back_keep_their_order_and_are_said(path: Path) -> None:

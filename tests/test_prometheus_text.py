@@ -106,3 +106,9 @@ def test_a_bad_line_costs_nothing_but_itself(path: Path) -> None:
     assert [loss.what for loss in file.losses] == [
         "2 lines from line 2 on: not a sample of the Prometheus text format"
     ]
+
+
+@pytest.mark.parametrize("stamp", ["Inf", "NaN", "9" * 30])
+def test_a_time_that_no_clock_shows_is_none(path: Path, stamp: str) -> None:
+    (series,) = read(path, f'DCGM_FI_DEV_GPU_UTIL{{gpu="0"}} 5 {stamp}').series
+    assert series.at_ns is None and series.values.tolist() == [5.0]

@@ -7,7 +7,10 @@ import hashlib
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from parsers import sampling, text_lines
 from parsers.errors import UnreadableInput
@@ -137,6 +140,34 @@ def test_more_notes_than_anybody_reads_are_counted_instead(path: Path) -> None:
     file = read_sampled(write(path, text))
     assert len(file.notes) == sampling.MAX_NOTES
     assert [loss.what for loss in file.losses] == ["5 lines from line 23 on: a line that is no sample"]
+
+
+LOGS = (
+    dcgm_dmon(DCGM_4_0, ("GPUTL", "SMACT"), [("GPU 0", ("97", "0.1")), ("GPU-I 3", ("N/A", ""))] * 3),
+    smi_csv(rows([1, 50, 100])),
+    SMI_DMON_HEADER + DMON_ROW * 3,
+    '# TYPE a gauge\nDCGM_FI_DEV_GPU_UTIL{gpu="0"} 1 1751410836250\na{b="c"} 2\n',
+)
+ODD = ("", "\n", ",", '"', "N/A", "nan", "-inf", "1e999", "GPU 9", "#", "9" * 30, "9999/12/31 00:00:00.000")
+Cut = st.tuples(st.integers(0, 400), st.integers(0, 8), st.sampled_from(ODD))
+
+
+@given(log=st.sampled_from(LOGS), cuts=st.lists(Cut, max_size=6))
+def test_damage_is_lost_or_refused_and_never_a_fault(
+    log: str, cuts: list[tuple[int, int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for at, length, odd in cuts:
+        log = log[:at] + odd + log[at + length :]
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    try:
+        file = read_sampled(write(path, log))
+    except UnreadableInput as error:
+        assert "\n" not in str(error)
+        return
+    for series in file.series:
+        assert np.isfinite(series.values).all() and series.line is not None
+        assert len(series.line) == len(series.values)
+        assert series.at_ns is None or len(series.at_ns) == len(series.values)
 
 
 def test_a_long_log_costs_a_few_numbers_a_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
