@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,12 +25,14 @@ from layers.layer1_gpu_busy.methods import (
     Method,
     measured_within,
     sampled_methods,
+    trace_methods,
 )
 from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.sampled_judge import judge_samples
 from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.series_model import NO_DEVICE, Metric, Series
+from tests.layer1_traces import analysed, steady
 from tests.sampled_builders import START_S, log_of, series, util
 
 SM, GR = Metric.SM_ACTIVE_RATIO, Metric.GR_ACTIVE_RATIO
@@ -220,6 +223,16 @@ def test_the_only_traced_device_is_the_only_sampled_card_whatever_their_numbers(
     for one in (util([30.0] * 31, gpu=5), unnamed):
         (found,) = cross_check(with_cards([trace(0.30), *sampled(log_of(one))]))
         assert found.agree is True
+
+
+def test_a_number_that_several_ranks_use_names_no_card(tmp_path: Path) -> None:
+    traces = []
+    for rank in (0, 1):
+        built = steady()
+        built.distributed(rank, 2)
+        traces.append(analysed(built, tmp_path, f"rank{rank}.json"))
+    assert [m.card for m in trace_methods(traces)] == ["gpu 0 of rank 0", "gpu 0 of rank 1"]
+    assert [m.card for m in trace_methods(traces[1:])] == ["gpu 0"]
 
 
 def test_a_method_without_samples_cannot_be_measured_again() -> None:

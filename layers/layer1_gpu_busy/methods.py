@@ -119,17 +119,27 @@ class Method:
         return self.meaning.instrument
 
 
-def trace_methods(traces: Iterable[TraceAnalysis]) -> Iterator[Method]:
-    """One method a device of every trace, and one a GPU metric that was sampled into the same file."""
+def trace_methods(traces: Sequence[TraceAnalysis]) -> Iterator[Method]:
+    """One method a device of every trace, and one a GPU metric that was sampled into the same file.
+
+    Ranks that each see one card call it device 0 (CUDA_VISIBLE_DEVICES): a number that several ranks use
+    names no card.
+    """
+    ranks_of: dict[int, set[int]] = {}
     for trace in traces:
         for device in trace.devices:
-            traced = _trace_method(trace, device)
+            ranks_of.setdefault(device.busy.device, set()).add(trace.meta.rank)
+    for trace in traces:
+        for device in trace.devices:
+            number = device.busy.device
+            whose = f" of rank {trace.meta.rank}" if len(ranks_of[number]) > 1 else ""
+            traced = _trace_method(trace, device, f"gpu {number}{whose}")
             if traced is not None:
                 yield traced
                 yield from _metrics_beside(traced, trace)
 
 
-def _trace_method(trace: TraceAnalysis, device: DeviceAnalysis) -> Method | None:
+def _trace_method(trace: TraceAnalysis, device: DeviceAnalysis, card: str) -> Method | None:
     ratios = device.busy.device_window
     if ratios.device_op_ratio is None or ratios.kernel_ratio is None:
         return None
@@ -139,7 +149,7 @@ def _trace_method(trace: TraceAnalysis, device: DeviceAnalysis) -> Method | None
         source=trace.artifact.path,
         scope=f"device {device.busy.device}",
         device=device.busy.device,
-        card=f"gpu {device.busy.device}",
+        card=card,
         n=device.busy.events,
         n_unit="operations",
         low=ratios.kernel_ratio,
