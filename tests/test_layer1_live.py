@@ -15,8 +15,8 @@ from perfkit.cli.app import main
 from tests import fake_nvml
 
 Run = Callable[..., tuple[int, dict[str, Any]]]
-SECONDS = "2.4"
-"""Gives 20 samples at 100 ms, with some to spare."""
+SECONDS = "3"
+"""Gives 20 samples at 100 ms, with ten to spare."""
 
 
 @pytest.fixture(scope="module")

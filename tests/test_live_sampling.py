@@ -216,6 +216,15 @@ def test_without_sm_activity_in_nvml_dcgmi_runs_beside_it(
     assert set(active.values) == {0.455} and active.missing == 1
 
 
+def test_a_source_that_was_asked_for_runs_beside_the_others(
+    prepare: Play, programs: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    programs("dcgmi", DCGMI)
+    prepare(util="90")
+    live = sample_for(0.3, LiveSampling(tmp_path, also={"dcgmi": ["0"]}))
+    assert [recording.start.source for recording in live.recordings] == ["nvml", "dcgmi"]
+
+
 def test_a_dcgmi_that_fails_says_why_and_costs_nothing(
     play: Play, programs: Callable[[str, str], None]
 ) -> None:

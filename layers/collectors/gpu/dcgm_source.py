@@ -30,9 +30,9 @@ NS_PER_MS = 1_000_000
 class DcgmSource:
     """dcgmi on the chosen GPUs (DCGM's ids), or on all where none is named."""
 
-    def __init__(self, devices: Sequence[int]) -> None:
+    def __init__(self, targets: Sequence[str]) -> None:
         self._program = require(PROGRAM)
-        self._devices = tuple(devices)
+        self._devices = tuple(targets)
         self._layout: Layout | None = None
         self.description = Description((), ("GPUs are counted as DCGM counts them: `dcgmi discovery -l`",))
 
@@ -40,7 +40,7 @@ class DcgmSource:
         delay_ms = max(MIN_PERIOD_MS, period_ns // NS_PER_MS)
         command = [self._program, "dmon", "-e", ",".join(map(str, FIELDS)), "-d", str(delay_ms)]
         if self._devices:
-            command += ["-i", ",".join(map(str, self._devices))]
+            command += ["-i", ",".join(self._devices)]
         code = follow(command, lambda line: self._take(line, sink), stop)
         if code is not None:
             sink.note(f"{PROGRAM} dmon ended by itself with exit code {code}")

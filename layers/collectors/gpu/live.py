@@ -15,7 +15,7 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,10 +44,9 @@ BESIDE = "dcgmi"
 class Sampler:
     """One sampler process and its recording."""
 
-    def __init__(self, source: str, path: Path, period_ns: int, devices: Sequence[int]) -> None:
+    def __init__(self, source: str, path: Path, period_ns: int, targets: Sequence[str]) -> None:
         self.source, self.path = source, path
-        chosen = ",".join(map(str, devices))
-        arguments = (source, str(path), str(period_ns), chosen)
+        arguments = (source, str(path), str(period_ns), *targets)
         self._process = subprocess.Popen(
             child_command("layers.collectors.gpu.sampler:main", *arguments),
             stdin=subprocess.PIPE,
@@ -96,15 +95,22 @@ class LiveSampling:
     """All samplers of one run. Use as a context manager; `recordings` and `problems` stand after it.
 
     `folder` takes the recordings, named after their source. `devices` are indexes in PCI order (all, where
-    none is named). Sampling has begun when the `with` block is entered.
+    none is named). `also` are more sources by name, each with its targets. Sampling has begun when the `with`
+    block is entered.
     """
 
     def __init__(
-        self, folder: Path, period_ms: float = DEFAULT_PERIOD_MS, devices: Sequence[int] = ()
+        self,
+        folder: Path,
+        period_ms: float = DEFAULT_PERIOD_MS,
+        devices: Sequence[int] = (),
+        also: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if period_ms < MIN_PERIOD_MS:
             raise UsageError(f"a sampling period of {period_ms:g} ms: the shortest is {MIN_PERIOD_MS:g} ms")
-        self._folder, self._devices = folder, tuple(devices)
+        self._folder = folder
+        self._devices = [str(device) for device in devices]
+        self._also = also or {}
         self._period_ns = int(period_ms * NS_PER_MS)
         self._samplers: list[Sampler] = []
         self.recordings: tuple[Recording, ...] = ()
@@ -114,11 +120,13 @@ class LiveSampling:
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._start(MAIN, self._devices):
             blind = read_start(self._samplers[0].path).without_sm
-            if blind and not self._start(BESIDE, blind):
+            if blind and not self._start(BESIDE, [str(device) for device in blind]):
                 who = ", ".join(f"gpu {device}" for device in blind)
                 self.problems[-1] = f"SM activity of {who} is not measured: no GPM, and {self.problems[-1]}"
         else:
             self._start(INSTEAD, self._devices)
+        for source, targets in self._also.items():
+            self._start(source, targets)
         return self
 
     def __exit__(
@@ -132,8 +140,8 @@ class LiveSampling:
         """Whether anything is being sampled."""
         return bool(self._samplers)
 
-    def _start(self, source: str, devices: Sequence[int]) -> bool:
-        sampler = Sampler(source, self._free_path(source), self._period_ns, devices)
+    def _start(self, source: str, targets: Sequence[str]) -> bool:
+        sampler = Sampler(source, self._free_path(source), self._period_ns, targets)
         problem = sampler.wait_ready(START_TIMEOUT_S)
         if problem:
             self.problems.append(problem)

@@ -24,13 +24,13 @@ MILLI = 1e-3
 class NvmlSource:
     """NVML on the chosen devices (NVML's indexes, in PCI order), or on all where none is named."""
 
-    def __init__(self, devices: Sequence[int]) -> None:
+    def __init__(self, targets: Sequence[str]) -> None:
         self._nvml = Nvml()
         self._probes: list[Probe] = []
         self._notes = [f"driver {self._nvml.optional('nvmlSystemGetDriverVersion')}"]
         self._without_sm: list[int] = []
         self._mig: list[int] = []
-        for device in self._chosen(devices):
+        for device in self._chosen([int(target) for target in targets]):
             self._open_device(device)
         if not self._probes:
             raise SourceUnavailable("; ".join(self._notes))

@@ -1,6 +1,6 @@
 """The sampler: a process of its own that reads one source into one recording until it is told to stop.
 
-    python …/bootstrap.py layers.collectors.gpu.sampler:main SOURCE RECORDING PERIOD_NS [DEVICE,…]
+    python …/bootstrap.py layers.collectors.gpu.sampler:main SOURCE RECORDING PERIOD_NS [TARGET…]
 
 It says `ready` on stdout once its source is open, or why it cannot be read, and its last words there if it
 fails. It stops when its stdin closes, so that it never outlives who started it, and leaves by os._exit, since
@@ -27,7 +27,7 @@ SOURCES = {
     "nvidia-smi": "layers.collectors.gpu.smi_source:SmiSource",
     "dcgmi": "layers.collectors.gpu.dcgm_source:DcgmSource",
 }
-"""Every source by name, as module:callable; it takes the devices and returns an open `Source`."""
+"""Every source by name, as module:callable; it takes the targets and returns an open `Source`."""
 
 READY = "ready"
 EXIT_UNAVAILABLE = 3
@@ -36,30 +36,30 @@ EXIT_FAULT = 70
 
 def main() -> int:
     """The child process; never returns."""
-    name, path, period, devices = sys.argv[1:]
+    name, path, period, *targets = sys.argv[1:]
     code = EXIT_FAULT
     try:
-        code = _sample(name, Path(path), int(period), [int(d) for d in devices.split(",") if d])
+        code = _sample(name, Path(path), int(period), targets)
     except Exception as error:
         print(_last_words(error), flush=True)
     finally:
         os._exit(code)
 
 
-def _sample(name: str, path: Path, period_ns: int, devices: Sequence[int]) -> int:
+def _sample(name: str, path: Path, period_ns: int, targets: Sequence[str]) -> int:
     stop = threading.Event()
     threading.Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
     try:
-        source = _opener(name)(devices)
+        source = _opener(name)(targets)
     except SourceUnavailable as error:
         print(error, flush=True)
         return EXIT_UNAVAILABLE
     return _record(source, name, period_ns, Recorder(RecordLog(path)), stop)
 
 
-def _opener(name: str) -> Callable[[Sequence[int]], Source]:
+def _opener(name: str) -> Callable[[Sequence[str]], Source]:
     module, _, attribute = SOURCES[name].partition(":")
-    opener: Callable[[Sequence[int]], Source] = getattr(import_module(module), attribute)
+    opener: Callable[[Sequence[str]], Source] = getattr(import_module(module), attribute)
     return opener
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from layers.collectors.bounded import ProbeFailed, output_of
 from layers.collectors.gpu.line_child import Line, follow, require
@@ -35,9 +35,9 @@ SCALES = {
 class SmiSource:
     """nvidia-smi on the chosen devices (its indexes, in PCI order), or on all where none is named."""
 
-    def __init__(self, devices: Sequence[int]) -> None:
+    def __init__(self, targets: Sequence[str]) -> None:
         self._program = require(PROGRAM)
-        self._devices = tuple(devices)
+        self._devices = tuple(targets)
         entities = _list_gpus(self._program, self._devices)
         self._entities = {entity.device: entity for entity in entities}
         self.description = Description(entities, without_sm=tuple(self._entities))
@@ -81,7 +81,7 @@ def _number(cell: str, scale: float) -> float | None:
         return None
 
 
-def _list_gpus(program: str, devices: tuple[int, ...]) -> tuple[Entity, ...]:
+def _list_gpus(program: str, devices: Sequence[str]) -> tuple[Entity, ...]:
     command = [program, "--query-gpu=index,uuid,name", "--format=csv,noheader", *_chosen(devices)]
     try:
         listed = output_of(command, LIST_TIMEOUT_S).decode(errors="replace").splitlines()
@@ -94,5 +94,5 @@ def _list_gpus(program: str, devices: tuple[int, ...]) -> tuple[Entity, ...]:
     return found
 
 
-def _chosen(devices: Iterable[int]) -> list[str]:
-    return ["-i", ",".join(map(str, devices))] if devices else []
+def _chosen(devices: Sequence[str]) -> list[str]:
+    return ["-i", ",".join(devices)] if devices else []

@@ -3,8 +3,9 @@
 A `Source` says what it reads and then delivers readings until it is told to stop. Where something must be
 asked again and again (a driver, a page of counters, a block of shared memory), its source is a list of
 `Probe`s that `schedule.poll` keeps on cadence; where something talks by itself (nvidia-smi, dcgmi), it is a
-child whose lines are read (`line_child`). A new source is one file with an `open` function and one line in
-`sampler.SOURCES`.
+child whose lines are read (`line_child`). A new source is one file with a class of this shape, one line in
+`sampler.SOURCES`, and a place in `live.LiveSampling` or its `also`. It is made from its targets: words that
+say what to sample, such as the indexes of GPUs or an address, where it has more than one thing to sample.
 """
 
 from __future__ import annotations
