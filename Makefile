@@ -37,7 +37,7 @@ lint: $(READY)
 docs: $(READY)
 	$(PY) -m perfkit.cli.reference
 	$(PY) -m reports.guard_catalogue
-	$(PY) -m reports.guard_catalogue
+	$(PY) -m reports.symptom_catalogue
 
 bench: $(READY)
 	$(PY) -m benchmarks.trace_read

@@ -1,4 +1,4 @@
-"""Every guard of every layer in one list, for `perfkit explain`, docs/guards.md and the methodology document.
+"""Every guard and every symptom, for `perfkit explain`, the pages in docs/ and the methodology document.
 
 A layer joins with one import and one word in CATALOGUE.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from layers.evidence.guard import Guard
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
@@ -18,10 +18,25 @@ from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
+from layers.layer1_gpu_busy.symptom_facts import SymptomRule
+from layers.layer1_gpu_busy.symptoms import CATALOGUE as LAYER1_SYMPTOMS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 
 AnyGuard = Guard[Any]
+
+
+class Named(Protocol):
+    """What can be looked up: a guard or a symptom."""
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=Named)
 
 CODE = re.compile(r"PK\d{3}")
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -56,16 +71,19 @@ CATALOGUE = gather(
 )
 
 
-def find(code_or_name: str, guards: Iterable[AnyGuard]) -> AnyGuard | None:
-    """The guard with this code or name, in any case; None where there is none."""
+SYMPTOMS: tuple[SymptomRule, ...] = LAYER1_SYMPTOMS
+
+
+def find(code_or_name: str, entries: Iterable[Entry]) -> Entry | None:
+    """The entry with this code or name, in any case; None where there is none."""
     wanted = code_or_name.casefold()
-    return next((g for g in guards if wanted in (g.code.casefold(), g.name)), None)
+    return next((e for e in entries if wanted in (e.code.casefold(), e.name)), None)
 
 
-def near(text: str, guards: Iterable[AnyGuard]) -> list[AnyGuard]:
-    """Guards whose code or name looks like the text, or has it as a part; the likeliest first."""
+def near(text: str, entries: Iterable[Entry]) -> list[Entry]:
+    """Entries whose code or name looks like the text, or has it as a part; the likeliest first."""
     wanted = text.casefold()
-    by_word = {word: guard for guard in guards for word in (guard.code.casefold(), guard.name)}
+    by_word = {word: entry for entry in entries for word in (entry.code.casefold(), entry.name)}
     parts = [word for word in by_word if wanted and wanted in word]
     words = get_close_matches(wanted, by_word, NEAR) + parts
     return list({by_word[word].code: by_word[word] for word in words}.values())[:NEAR]
@@ -83,4 +101,18 @@ def entry(guard: AnyGuard) -> dict[str, str]:
         "detection": guard.detection,
         "remedy": guard.remedy,
         "source": guard.source,
+    }
+
+
+def symptom_entry(rule: SymptomRule) -> dict[str, str]:
+    """What a symptom says of itself, JSON-ready."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "title": rule.title,
+        "threshold": rule.threshold,
+        "threshold_source": rule.threshold_source,
+        "usual_cause": rule.usual_cause,
+        "look_next": rule.look_next,
+        "disproof": rule.disproof,
     }

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layers.catalogue import CATALOGUE, AnyGuard
+from reports.generated_page import write_or_check
 from reports.markdown import escape, table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guards.md"
@@ -55,14 +56,7 @@ def _overview(guards: Sequence[AnyGuard]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write or check the page."""
-    page = render(CATALOGUE)
-    if list(arguments) != ["--check"]:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print(f"{PAGE} is not what the guards say: run `make docs`", file=sys.stderr)
-    return 1
+    return write_or_check(PAGE, render(CATALOGUE), arguments)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from layers.catalogue import SYMPTOMS
 from layers.evidence.guard import Effect
+from layers.layer1_gpu_busy.symptoms_launch import S1
 from perfkit.cli import explain, guards
 from perfkit.cli.app import main
 from tests.evidence_builders import made_up_guard
@@ -52,17 +54,59 @@ def test_explain_gives_the_entry_as_json(capsys: Captured) -> None:
     assert document["guard"]["remedy"] == "Record again with PROFILER_FLAG=1."
 
 
-def test_explain_refuses_an_unknown_guard_and_names_near_ones(capsys: Captured) -> None:
+@pytest.mark.parametrize("asked", ["S1", "s1", "gaps-between-small-kernels", "Gaps-Between-Small-Kernels"])
+def test_explain_shows_one_symptom_in_full(asked: str, capsys: Captured) -> None:
+    assert main(["explain", asked]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "S1 Gaps between small kernels  (a symptom of perfkit layer1)"
+    labels = ("there if", "set by", "usually", "look next", "disproof")
+    assert [line.split("  ")[0] for line in lines[1:] if line and line[0] != " "] == list(labels)
+    text = " ".join(" ".join(lines).split())
+    assert all(part in text for part in (S1.threshold, S1.threshold_source, S1.usual_cause, S1.look_next))
+    assert S1.disproof in text
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in SYMPTOMS])
+def test_every_symptom_can_be_explained(code: str, capsys: Captured) -> None:
+    assert main(["explain", code, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["symptom"]["code"] == code and all(document["symptom"].values())
+
+
+def test_explain_without_a_name_lists_guards_and_symptoms(capsys: Captured) -> None:
+    assert main(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("PK")] == ["PK901", "PK902"]
+    assert [line.split()[0] for line in lines if line.startswith("S")] == [rule.code for rule in SYMPTOMS]
+    assert max(map(len, lines)) <= 80
+
+
+def test_explain_without_a_name_lists_both_as_json(capsys: Captured) -> None:
+    assert main(["explain", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [guard["code"] for guard in document["catalogue"]] == ["PK901", "PK902"]
+    assert [symptom["code"] for symptom in document["symptoms"]] == [rule.code for rule in SYMPTOMS]
+
+
+def test_explain_refuses_an_unknown_name_and_names_near_ones(capsys: Captured) -> None:
     assert main(["explain", "few-sample"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("perfkit: no guard is called few-sample; did you mean PK902 few-samples")
-    assert "perfkit guards" in captured.err and captured.err.count("\n") == 1
+    assert captured.err.startswith(
+        "perfkit: no guard and no symptom is called few-sample; did you mean PK902 few-samples"
+    )
+    assert "perfkit explain" in captured.err and captured.err.count("\n") == 1
+
+
+def test_explain_names_near_symptoms_too(capsys: Captured) -> None:
+    assert main(["explain", "idle-at-step"]) == 2
+    assert "S2 idle-at-step-start" in capsys.readouterr().err
 
 
 def test_explain_of_nonsense_suggests_nothing_but_the_list(capsys: Captured) -> None:
     assert main(["explain", "zzz"]) == 2
-    assert capsys.readouterr().err == "perfkit: no guard is called zzz (all of them: perfkit guards)\n"
+    said = "perfkit: no guard and no symptom is called zzz (all of them: perfkit explain)\n"
+    assert capsys.readouterr().err == said
 
 
 def test_guards_lists_all_in_80_columns(capsys: Captured) -> None:

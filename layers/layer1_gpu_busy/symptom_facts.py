@@ -9,6 +9,7 @@ phenomena; a symptom is not a root cause without an anchor in the code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -114,7 +115,7 @@ def any_of(numbers: str, *conditions: Condition) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class SymptomRule:
-    """One entry of the catalogue; `check` is its only code."""
+    """One entry of the catalogue; `check` is its only code. `name` is the title as a guard's name is written."""
 
     code: str
     title: str
@@ -124,6 +125,10 @@ class SymptomRule:
     look_next: str
     disproof: str
     check: Callable[[SymptomFacts], Seen]
+
+    @property
+    def name(self) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())
 
 
 def as_symptom(rule: SymptomRule, facts: SymptomFacts) -> Symptom:

@@ -222,8 +222,8 @@ def host_contention(facts: SymptomFacts) -> Seen:
 S1 = SymptomRule(
     code="S1",
     title="Gaps between small kernels",
-    threshold=f"idle > {limit(IDLE_SHARE)}, launch-bound > {limit(LAUNCH_BOUND_SHARE)} of it, and "
-    f"> {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
+    threshold=f"idle > {limit(IDLE_SHARE)} of the steps, launch-bound > {limit(LAUNCH_BOUND_SHARE)} of it, "
+    f"and > {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
     threshold_source=f"idle share and kernel length {TRACELENS}; the rest {PROPOSED}",
     usual_cause="Launching one kernel costs the host more than running it costs the device.",
     look_next="CUDA graphs, fusion or torch.compile: fewer launches for the same work; then the trace again.",

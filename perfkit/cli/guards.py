@@ -35,4 +35,4 @@ def _show(listed: list[AnyGuard]) -> None:
     rows = [(guard.code, guard.effect, guard.name, guard.sees) for guard in listed]
     output.show(output.table(["code", "effect", "name", "what you see"], rows))
     output.line()
-    output.line("One in full: perfkit explain CODE")
+    output.line("One in full: perfkit explain CODE (perfkit explain alone lists the symptoms too)")

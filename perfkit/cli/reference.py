@@ -16,6 +16,7 @@ import typer
 
 from perfkit.cli.app import PROGRAM, build_group
 from perfkit.cli.registry import COMMANDS
+from reports.generated_page import write_or_check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli-reference.md"
 
@@ -56,14 +57,7 @@ def _section(context: typer.Context) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the page."""
-    page = render()
-    if arguments != ["--check"]:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print(f"{PAGE} is not what the program says: run `make docs`", file=sys.stderr)
-    return 1
+    return write_or_check(PAGE, render(), arguments)
 
 
 if __name__ == "__main__":

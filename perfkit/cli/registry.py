@@ -34,7 +34,7 @@ COMMANDS = (
     Command("run", "Run a command with ranges around functions of your choice."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("report", "Write the findings report of an investigation."),
-    Command("explain", "Explain a guard: what you see, what happened, what to do."),
+    Command("explain", "Explain a guard or a symptom: what it means, what to do."),
     Command("guards", "List every guard that perfkit checks."),
 )
 

@@ -1,0 +1,67 @@
+"""Writes docs/symptoms.md from the symptoms themselves, so that the page says what the program looks for.
+
+    python -m reports.symptom_catalogue [--check]
+
+`--check` writes nothing and exits 1 if the page differs from what would be written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from layers.catalogue import SYMPTOMS, symptom_entry
+from layers.evidence.wording import limit
+from layers.layer1_gpu_busy.symptom_facts import NEAR_SHARE, SymptomRule
+from reports.generated_page import write_or_check
+from reports.markdown import escape, table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "symptoms.md"
+
+INTRO = f"""# Symptoms
+
+A symptom is what slow work looks like in a trace. `perfkit layer1` checks each device of each trace for all
+of them and says of each: there, not there, or that this trace cannot tell, always with its numbers. There
+means that the phenomenon is, not that its usual cause is: a trace shows no cause in the code, so a finding
+from a symptom is weak until another layer confirms it. A symptom whose numbers miss their thresholds by no
+more than {limit(NEAR_SHARE)} is listed as close. `perfkit explain CODE` prints one of these entries.
+
+(T) and (H) mark thresholds of TraceLens and of Holistic Trace Analysis, (D) those that perfkit proposes.
+
+Written by `make docs` from the symptoms themselves; do not edit.
+"""
+
+
+def render(symptoms: Sequence[SymptomRule]) -> str:
+    """The whole page."""
+    return "\n".join([INTRO, _overview(symptoms), *map(render_symptom, symptoms)])
+
+
+def render_symptom(rule: SymptomRule) -> str:
+    """One symptom as a section."""
+    texts = symptom_entry(rule)
+    paragraphs = (
+        ("There when.", f"{texts['threshold']} ({texts['threshold_source']})"),
+        ("Usual cause.", texts["usual_cause"]),
+        ("Look next.", texts["look_next"]),
+        ("What would disprove it.", texts["disproof"]),
+    )
+    body = "".join(f"\n**{label}** {escape(text)}\n" for label, text in paragraphs)
+    return f"## {rule.code} {escape(rule.title)}\n{body}"
+
+
+def _overview(symptoms: Sequence[SymptomRule]) -> str:
+    rows = [
+        (f"[{s.code}](#{s.code.lower()}-{s.name})", escape(s.title), escape(s.threshold)) for s in symptoms
+    ]
+    return table(["code", "symptom", "there when"], rows)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or check the page."""
+    return write_or_check(PAGE, render(SYMPTOMS), arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
