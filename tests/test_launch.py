@@ -23,6 +23,7 @@ from layers.collectors.processes import (
 )
 from layers.collectors.stopping import Stopped, stop_all
 from parsers.errors import UsageError
+from tests import fake_nvml
 from tests.conftest import REPOSITORY
 from tests.process_trees import TREE, is_running, tree_ids, wait_for, wait_until_gone
 
@@ -129,6 +130,20 @@ def test_a_running_server_has_no_exit_code_and_is_its_own_session(tmp_path: Path
         (process,) = server.processes()
         assert process.pid == process.session == process.group == server.pid
     assert server.stop() == Stopped(asked=(server.pid,))
+
+
+def test_memory_that_a_server_leaves_behind_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    used_mib = tmp_path / "memory"
+    used_mib.write_text("1000")
+    library = fake_nvml.build(tmp_path_factory.mktemp("nvml"))
+    fake_nvml.play(monkeypatch, library, util="0", memory_file=str(used_mib))
+    with launch(["sleep", "600"], tmp_path / "server.log") as server:
+        used_mib.write_text("31000")
+    assert server.wait_for_memory(timeout_s=0).held_bytes == {"GPU-fake-0": 30000 << 20}
+    used_mib.write_text("1000")
+    assert server.wait_for_memory().complete
 
 
 def test_a_command_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from layers.collectors.gpu import live as live_module
-from layers.collectors.gpu.live import LiveSampling, sample_for
+from layers.collectors.gpu.live import LiveSampling
 from layers.collectors.gpu.readings import Recording, read_recording
 from parsers.errors import UnreadableInput, UsageError
 from parsers.series_model import FailureKind, Metric, Series
@@ -90,6 +90,13 @@ def play(prepare: Play) -> Play:
         return sample_for(seconds, prepare(**settings))
 
     return call
+
+
+def sample_for(seconds: float, live: LiveSampling) -> LiveSampling:
+    """Sample for a while and nothing else; the same object, ended."""
+    with live:
+        time.sleep(seconds)
+    return live
 
 
 def series(recording: Recording, entity: str, field: str) -> Series:

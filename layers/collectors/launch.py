@@ -2,6 +2,7 @@
 
     with launch(["python", "-m", "engine", "--port", "8000"], log) as server:
         ...
+    server.wait_for_memory()
 
 Three nets under each other: a keeper process (`launch_keeper`) that is the subreaper of the whole tree and
 stops it when perfkit ends, even by SIGKILL; a session and group of its own; and a tag in the environment of
@@ -20,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.memory_release import TIMEOUT_S, Release, memory_used, wait_for_memory
 from layers.collectors.processes import Process, family_of, new_tag, scan
 from layers.collectors.stopping import GRACE_S, KILL_WAIT_S, ROUNDS, Stopped, stop_all
 from parsers.children import child_command
@@ -35,9 +38,16 @@ READ_BYTES = 65536
 class LaunchedServer:
     """A running server. Use as a context manager, or call `stop`; made by `launch`."""
 
-    def __init__(self, keeper: subprocess.Popen[bytes], tag: str, log: Path, grace_s: float) -> None:
+    def __init__(
+        self,
+        keeper: subprocess.Popen[bytes],
+        tag: str,
+        log: Path,
+        grace_s: float,
+        memory_before: Mapping[str, int],
+    ) -> None:
         self.tag, self.log = tag, log
-        self._keeper, self._grace_s = keeper, grace_s
+        self._keeper, self._grace_s, self._memory_before = keeper, grace_s, memory_before
         self._said: dict[str, Any] = {}
         self._heard = b""
         self._listen(START_TIMEOUT_S, until="pid")
@@ -70,6 +80,10 @@ class LaunchedServer:
             killed=(*by_keeper.get("killed", ()), *rest.killed),
             left=rest.left,
         )
+
+    def wait_for_memory(self, timeout_s: float = TIMEOUT_S) -> Release:
+        """After `stop`: wait until the GPUs use no more memory than before the launch."""
+        return wait_for_memory(self._memory_before, timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +139,7 @@ def launch(
     `environment` replaces that of perfkit, `folder` the current one; `grace_s` is how long the server may
     take to end when it is stopped.
     """
+    memory_before = memory_used(read_inventory())
     tag = new_tag()
     arguments = (tag, str(log.absolute()), str(grace_s), json.dumps(list(command)))
     keeper = subprocess.Popen(
@@ -136,4 +151,4 @@ def launch(
         bufsize=0,
         start_new_session=True,
     )
-    return LaunchedServer(keeper, tag, log, grace_s)
+    return LaunchedServer(keeper, tag, log, grace_s, memory_before)

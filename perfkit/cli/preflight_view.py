@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 PIDS_SHOWN = 6
 DIFFERENCES_SHOWN = 40
 VALUE_CHARACTERS = 40
-TAG_CHARACTERS = 8
 
 
 def show_preflight(result: Result, facts: PreflightFacts, cleaned: Outcome | None) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import select
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -153,10 +152,3 @@ class LiveSampling:
         """A name that no earlier sampling in this folder took: recordings are never appended to."""
         taken = len(list(self._folder.glob(f"samples-{source}*.log")))
         return self._folder / f"samples-{source}{f'-{taken + 1}' if taken else ''}.log"
-
-
-def sample_for(seconds: float, live: LiveSampling) -> LiveSampling:
-    """Sample for a while and nothing else; the same object, ended."""
-    with live:
-        time.sleep(seconds)
-    return live

@@ -53,12 +53,6 @@ class SamplerCost:
     cpu_share: float | None
     probes: tuple[ProbeCost, ...]
 
-    @property
-    def missed_share(self) -> float:
-        """Ticks at which a GPU was not asked, because every call to it was still waiting."""
-        ticks = sum(probe.ticks for probe in self.probes)
-        return sum(probe.missed for probe in self.probes) / ticks if ticks else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Lost:
