@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from layers.evidence.wording import time_text
-from layers.layer1_gpu_busy.compare import WHOLE_WINDOW, ChangeRow, Comparison, SideTimes
-from layers.layer1_gpu_busy.findings import short_name
+from layers.layer1_gpu_busy.compare import WHOLE_WINDOW, ChangeRow, Comparison, time_rows
+from layers.layer1_gpu_busy.kernel_names import distinct_names
 from reports.layer1_subject import Subject
-from reports.markdown import shorten
 from reports.model import Block, Column, Computed, Heading, Name, Paragraph, Table
 
 CHANGES_SHOWN = 12
@@ -19,13 +19,14 @@ NO_HASH = "the record names the earlier trace and does not hold its hash"
 
 def comparison_blocks(subject: Subject, c: Comparison) -> list[Block]:
     """Both sides per unit, the kernels that changed most, and what the comparison cannot say."""
-    changed = tuple(map(_change, c.kernels[:CHANGES_SHOWN]))
+    changed = _changes(c.kernels[:CHANGES_SHOWN])
     method = f"mean per {c.unit}; the earlier trace has n = {c.a.units:,}"
     basis = subject.basis(c.b.units, "windows" if c.unit == WHOLE_WINDOW else "steps", method)
     return [
         Heading(f"Compared per {c.unit}: {c.b.label} against {c.a.label}"),
-        Table("Busy and idle", _columns(c), (_times(c, "busy"), _times(c, "idle")), basis),
-        Table("Kernels that changed most", _change_columns(), changed, basis),
+        *(Paragraph("Beware", text, basis) for text in c.unlike),
+        Table("Busy and idle", _columns(c), _times(c), basis),
+        Table("Kernels, largest change in time first", _change_columns(), changed, basis),
         Paragraph("Note", "; ".join([*c.caveats, NO_HASH]), basis),
     ]
 
@@ -35,12 +36,10 @@ def _columns(c: Comparison) -> tuple[Column, ...]:
     return (Column(f"per {c.unit}"), *(Column(title, numeric=True) for title in titles))
 
 
-def _times(c: Comparison, what: str) -> tuple[str, ...]:
-    def of(side: SideTimes) -> float:
-        return side.busy_ns if what == "busy" else side.idle_ns
-
-    ratio = f"{of(c.b) / of(c.a):.2f}x" if of(c.a) else "no base"
-    return what, time_text(of(c.a)), time_text(of(c.b)), ratio
+def _times(c: Comparison) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (what, time_text(a), time_text(b), f"{b / a:.2f}x" if a else "no base") for what, a, b in time_rows(c)
+    )
 
 
 def _change_columns() -> tuple[Column, ...]:
@@ -49,8 +48,12 @@ def _change_columns() -> tuple[Column, ...]:
     return (Column("kernel"), Column("change"), *times, *counts)
 
 
-def _change(row: ChangeRow) -> tuple[str | Name, ...]:
-    name = Name(shorten(short_name(row.name), NAME_CHARACTERS))
+def _changes(rows: Sequence[ChangeRow]) -> tuple[tuple[str | Name, ...], ...]:
+    names = distinct_names([row.name for row in rows], NAME_CHARACTERS)
+    return tuple(_change(Name(name), row) for name, row in zip(names, rows, strict=True))
+
+
+def _change(name: Name, row: ChangeRow) -> tuple[str | Name, ...]:
     times = (time_text(row.a_ns), time_text(row.b_ns))
     return name, str(row.change), *times, f"{row.a_count:,.1f}", f"{row.b_count:,.1f}"
 

@@ -253,6 +253,46 @@ def test_compare_puts_the_earlier_trace_first(capsys: Output) -> None:
     assert "compared per decode step: after.json (n = 6) against before.json (n = 8)" in shown
 
 
+def test_a_comparison_comes_right_after_the_verdict_and_says_its_order(capsys: Output) -> None:
+    decode_loop().write(Path("before.json"))
+    slower_decode().write(Path("after.json"))
+    assert layer1("after.json", "--compare", "before.json", "--no-record") == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = {line.split("  ")[0]: number for number, line in reversed(list(enumerate(lines)))}
+    assert at["compared"] < at["in all"] < at["kernel, most changed first"] < at["ratio"]
+
+
+def test_sides_of_one_name_are_told_apart_by_their_folders(capsys: Output) -> None:
+    for folder, trace in (("old", decode_loop()), ("new", slower_decode())):
+        Path(folder).mkdir()
+        trace.write(Path(folder) / "trace.json")
+    found = document(capsys, "new/trace.json", "--compare", "old/trace.json")["comparison"]
+    assert (found["a"]["label"], found["b"]["label"]) == ("old/trace.json", "new/trace.json")
+
+
+def test_other_work_than_before_is_said_first(traces: Write, capsys: Output) -> None:
+    decode_loop().write(Path("before.json"))
+    traces("a.json")
+    layer1("a.json", "--compare", "before.json", "--no-record")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert next(line for line in lines if line.startswith(("beware", "compared"))).startswith("beware")
+
+
+def test_the_exit_code_is_that_of_the_new_trace(capsys: Output) -> None:
+    steady(operations=10).write(Path("few.json"))
+    steady().write(Path("good.json"))
+    assert layer1("good.json", "--compare", "few.json", "--no-record") == 0
+    assert layer1("few.json", "--compare", "good.json", "--no-record") == 3
+
+
+def test_a_trace_compared_with_itself_is_refused(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    Path("b.json").write_bytes(Path("a.json").read_bytes())
+    for other in ("a.json", "b.json"):
+        code = layer1("a.json", "--compare", other, "--no-record")
+        assert_refused(capsys, code, f"--compare {other}: the same bytes as a.json")
+
+
 def test_compare_with_a_trace_that_cannot_be_read_is_refused(traces: Write, capsys: Output) -> None:
     traces("a.json")
     assert_refused(capsys, layer1("a.json", "--compare", "gone.json", "--no-record"), "gone.json")

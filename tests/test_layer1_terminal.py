@@ -146,7 +146,9 @@ def test_hostile_names_are_shown_inert_and_short(options: list[str], show: Show)
 def test_hostile_names_are_inert_in_a_comparison_and_in_a_void_verdict(show: Show) -> None:
     void = host_only()
     void.complete(LONG, LONG, FIRST_NS, 2, args={"device": 0})
-    hostile_everywhere().write(Path("before.json"))
+    before = hostile_everywhere()
+    before.kernel(LONG + "another", FIRST_NS + 9_500_000, 700)
+    before.write(Path("before.json"))
     for text in (show(void=void), show("--compare", "before.json", after=hostile_everywhere())):
         assert all(line.isprintable() for line in text.splitlines())
         assert max(map(len, text.splitlines())) <= WIDTH

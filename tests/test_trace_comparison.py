@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.busy import measure_busy
-from layers.layer1_gpu_busy.compare import NO_NOISE_ESTIMATE, WHOLE_WINDOW, Change, Side, compare_traces
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, IdleAnatomy, Steps
+from layers.layer1_gpu_busy.compare import (
+    NO_NOISE_ESTIMATE,
+    WHOLE_WINDOW,
+    Change,
+    Side,
+    compare_traces,
+    time_rows,
+)
+from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, IdleAnatomy, Steps, StepTime
 from layers.layer1_gpu_busy.replays import check_replays
 from parsers.chrome_model import CategoryCount, ChromeTrace
-from tests.builders import Op, call, kernel, ops_of, trace_of
+from tests.builders import Op, call, copy_to_host, kernel, ops_of, trace_of
 from tests.symptom_builders import NO_STEPS, idle_of, step, steps_of
 
 
@@ -89,18 +96,18 @@ def test_without_a_common_kind_whole_windows_are_compared_and_it_is_said() -> No
     assert any("no kind of step" in caveat for caveat in compared.caveats)
 
 
-def test_kernels_come_go_and_stay_and_groups_show_whether_their_work_did() -> None:
+def test_kernels_are_new_gone_changed_or_the_same_and_groups_show_whether_their_work_did() -> None:
     a = trace_of([kernel(0, 10, "ampere_sgemm_128x64"), kernel(10, 20, "kept")])
     b = trace_of([kernel(0, 30, "ampere_sgemm_64x64"), kernel(30, 40, "kept")])
     compared = compare_traces(side("A", a), side("B", b))
     assert {row.name: row.change for row in compared.kernels} == {
-        "ampere_sgemm_128x64": Change.WENT,
-        "ampere_sgemm_64x64": Change.CAME,
-        "kept": Change.STAYED,
+        "ampere_sgemm_128x64": Change.GONE,
+        "ampere_sgemm_64x64": Change.NEW,
+        "kept": Change.SAME,
     }
     gemm = next(row for row in compared.groups if row.name == "gemm")
-    assert (gemm.change, gemm.a_ns, gemm.b_ns) == (Change.STAYED, 10, 30)
-    assert next(row for row in compared.kernels if row.change is Change.CAME).ratio is None
+    assert (gemm.change, gemm.a_ns, gemm.b_ns) == (Change.CHANGED, 10, 30)
+    assert next(row for row in compared.kernels if row.change is Change.NEW).ratio is None
 
 
 OPS = st.lists(
@@ -128,6 +135,23 @@ def test_rows_hold_all_time_of_both_sides_largest_difference_first(
     assert sizes == sorted(sizes, reverse=True)
 
 
+def test_a_unit_is_told_in_parts_and_in_all() -> None:
+    compared = compare_traces(side("A", *stepped(50, n=4)), side("B", *stepped(80, n=2)))
+    assert time_rows(compared) == (("busy", 50, 80), ("idle", 50, 20), ("in all", 100, 100))
+
+
+def test_idle_time_until_the_next_step_counts_where_both_sides_know_it() -> None:
+    a, b = side("A", *stepped(50, n=4)), side("B", *stepped(80, n=2))
+    timed = replace(a, analysis=replace(a.analysis, step_times=(StepTime(50, 50, 100),) * 4))
+    after = (StepTime(80, 20, 30), StepTime(80, 20, 0))
+    other = replace(b, analysis=replace(b.analysis, step_times=after))
+    assert time_rows(compare_traces(timed, other))[2:] == (
+        ("idle until the next", 100, 15),
+        ("in all", 200, 115),
+    )
+    assert [what for what, *_ in time_rows(compare_traces(timed, b))] == ["busy", "idle", "in all"]
+
+
 def test_idle_time_is_compared_by_cause_as_shares_of_the_windows() -> None:
     trace = trace_of([kernel(0, 10), kernel(90, 100)])
     a = side("A", trace, idle=idle_of(80, {Cause.HOST_WORK: 50, Cause.LAUNCH_BOUND: 30}))
@@ -146,16 +170,38 @@ def test_other_differences_between_the_sides_are_named() -> None:
     trace, steps = stepped(50, n=2, batch_size=8)
     _, larger = stepped(50, n=2, batch_size=16)
     other = replace(
-        trace,
-        meta=replace(trace.meta, device_names={0: "NVIDIA H200"}),
+        on_card(trace, "NVIDIA H200"),
         inventory=[CategoryCount("python_function", "X", 10, "Python frame")],
     )
-    caveats = compare_traces(side("A", trace, steps), side("B", other, larger)).caveats
-    assert caveats[1:] == (
+    compared = compare_traces(side("A", trace, steps), side("B", other, larger))
+    assert compared.caveats[1:] == (
         "different card: A unnamed, B NVIDIA H200",
         "different batch sizes: A 8, B 16",
         "different Python stacks: A not recorded, B recorded",
     )
+    assert compared.unlike == ()
+
+
+def on_card(trace: ChromeTrace, name: str) -> ChromeTrace:
+    return replace(trace, meta=replace(trace.meta, device_names={0: name}))
+
+
+def test_different_cards_put_the_whole_comparison_in_question() -> None:
+    trace, steps = stepped(50, n=2)
+    cards = [side(name, on_card(trace, name), steps) for name in ("H100", "H200")]
+    compared = compare_traces(*cards)
+    assert compared.unlike == ("different cards: H100 H100, H200 H200; times of one say nothing of the other",)
+    assert compared.caveats == (NO_NOISE_ESTIMATE,)
+
+
+def test_so_does_work_that_shares_few_kernels_whatever_copies_it_shares() -> None:
+    def ran(*names: str) -> ChromeTrace:
+        ops = [kernel(10 * t, 10 * t + 5, name) for t, name in enumerate(names)]
+        return trace_of([*ops, copy_to_host(900, 910)])
+
+    unlike = compare_traces(side("A", ran("p", "q", "r")), side("B", ran("r", "s", "t", "u"))).unlike
+    assert [text.partition(":")[0] for text in unlike] == ["1 of 3 and 4 kernel names in common"]
+    assert compare_traces(side("A", ran("p", "q", "r")), side("B", ran("q", "r", "t", "u"))).unlike == ()
 
 
 def test_replays_that_recorded_nothing_make_a_sides_times_too_small() -> None:

@@ -2,13 +2,15 @@
 
 Both sides are reduced to the same unit: one step of a kind that both have, as a mean over those steps,
 or the whole device window where a side has no steps. Names are compared whole, so a kernel that was
-tuned anew came and went; the groups show whether its work did. One capture of each side has no noise
-estimate: a difference is where to look, never how much was won. For that there is the A/B of Layer 4.
+tuned anew is gone and new; the groups show whether its work is. One capture of each side has no noise
+estimate: a difference is where to look, never how much was won. For that there is the A/B of Layer 4. Sides
+on different cards, or with few kernels in common, may have nothing to do with each other: that is said first.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,9 +20,10 @@ from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.batches import busy_per_step
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, KernelRow, Steps
+from layers.layer1_gpu_busy.runs import same_work
 from layers.layer1_gpu_busy.steps import step_of_operations
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_model import ChromeTrace, DeviceOps
+from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps
 
 WHOLE_WINDOW = "device window"
 NO_NOISE_ESTIMATE = "one capture of each side: a difference hints where to look, and has no noise estimate"
@@ -39,9 +42,10 @@ class Side:
 class Change(StrEnum):
     """What became of a name from side A to side B."""
 
-    CAME = "came"
-    WENT = "went"
-    STAYED = "stayed"
+    NEW = "new"
+    GONE = "gone"
+    CHANGED = "changed"
+    SAME = "same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class SideTimes:
     """One side per unit: `units` steps (or 1 window) were averaged; busy and idle sum to the unit's length.
 
     `window_ratio` is the device-op ratio of the whole device window: it holds the time between steps too.
+    `idle_after_ns` is the idle time from a step's end to the next one; None for windows.
     """
 
     label: str
@@ -78,11 +83,15 @@ class SideTimes:
     busy_ns: float
     idle_ns: float
     window_ratio: float | None
+    idle_after_ns: float | None = None
+
+    @property
+    def length_ns(self) -> float:
+        return self.busy_ns + self.idle_ns
 
     @property
     def busy_ratio(self) -> float | None:
-        length_ns = self.busy_ns + self.idle_ns
-        return self.busy_ns / length_ns if length_ns else None
+        return self.busy_ns / self.length_ns if self.length_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,8 @@ class IdleChange:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """B against A per `unit`; rows by size of the difference. `idle` is empty where a side's idle time
-    was not anatomised. `caveats` begins with what always holds."""
+    was not anatomised. `caveats` begins with what always holds; `unlike` says what puts the whole comparison
+    in question."""
 
     unit: str
     a: SideTimes
@@ -106,6 +116,15 @@ class Comparison:
     groups: tuple[ChangeRow, ...]
     idle: tuple[IdleChange, ...]
     caveats: tuple[str, ...]
+    unlike: tuple[str, ...] = ()
+
+
+def time_rows(c: Comparison) -> tuple[tuple[str, float, float], ...]:
+    """What a unit's time consists of on both sides, and in all: (what, A, B) in nanoseconds."""
+    rows = [("busy", c.a.busy_ns, c.b.busy_ns), ("idle", c.a.idle_ns, c.b.idle_ns)]
+    if c.a.idle_after_ns is not None and c.b.idle_after_ns is not None:
+        rows.append(("idle until the next", c.a.idle_after_ns, c.b.idle_after_ns))
+    return (*rows, ("in all", sum(a for _, a, _ in rows), sum(b for _, _, b in rows)))
 
 
 def compare_traces(a: Side, b: Side) -> Comparison:
@@ -120,6 +139,7 @@ def compare_traces(a: Side, b: Side) -> Comparison:
         groups=_change_rows(cut_a, cut_b, by_group=True),
         idle=_idle_changes(a.analysis, b.analysis),
         caveats=(NO_NOISE_ESTIMATE, *_caveats(a, b, kind)),
+        unlike=tuple(_unlike(a, b)),
     )
 
 
@@ -160,7 +180,9 @@ def _steps_cut(side: Side, steps: Steps, kind: str) -> _Cut:
     length_ns = sum(steps.steps[i].end_ns - steps.steps[i].start_ns for i in chosen)
     n = len(chosen)
     ratio = side.analysis.busy.device_window.device_op_ratio
-    times = SideTimes(side.label, n, busy_ns / n, (length_ns - busy_ns) / n, ratio)
+    after_ns = [side.analysis.step_times[i].idle_after_ns for i in chosen if side.analysis.step_times]
+    idle_after_ns = sum(after_ns) / n if after_ns else None
+    times = SideTimes(side.label, n, busy_ns / n, (length_ns - busy_ns) / n, ratio, idle_after_ns)
     return _Cut(times, kernel_table(side.trace, ops, busy_ns, top=None))
 
 
@@ -181,14 +203,14 @@ def _change_rows(a: _Cut, b: _Cut, *, by_group: bool) -> tuple[ChangeRow, ...]:
             group_of[key] = row.group
             sums[key][place] += row.total_ns / cut.times.units
             sums[key][2 + place] += row.n / cut.times.units
-    rows = [ChangeRow(key, group_of[key], _change(*counts[2:]), *counts) for key, counts in sums.items()]
+    rows = [ChangeRow(key, group_of[key], _change(*counts), *counts) for key, counts in sums.items()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference_ns), row.name)))
 
 
-def _change(a_count: float, b_count: float) -> Change:
-    if a_count and b_count:
-        return Change.STAYED
-    return Change.WENT if a_count else Change.CAME
+def _change(a_ns: float, b_ns: float, a_count: float, b_count: float) -> Change:
+    if not a_count or not b_count:
+        return Change.GONE if a_count else Change.NEW
+    return Change.SAME if (a_ns, a_count) == (b_ns, b_count) else Change.CHANGED
 
 
 def _idle_changes(a: DeviceAnalysis, b: DeviceAnalysis) -> tuple[IdleChange, ...]:
@@ -206,6 +228,21 @@ def _idle_shares(analysis: DeviceAnalysis) -> dict[Cause, float] | None:
     return {cause: analysis.idle.by_cause_ns.get(cause, 0) / length_ns for cause in Cause}
 
 
+def _unlike(a: Side, b: Side) -> Iterator[str]:
+    """What makes it doubtful that one side is the other after a change."""
+    card, other = a.analysis.busy.device_name, b.analysis.busy.device_name
+    if card and other and card != other:
+        yield f"different cards: {a.label} {card}, {b.label} {other}; times of one say nothing of the other"
+    names, others = _kernel_names(a), _kernel_names(b)
+    if not same_work(names, others):
+        common = f"{len(names & others)} of {len(names)} and {len(others)} kernel names in common"
+        yield f"{common}: other work, or the same work by other kernels (compiled, fused, another library)"
+
+
+def _kernel_names(side: Side) -> set[str]:
+    return {side.trace.names[i] for i in np.unique(side.ops.name_id[side.ops.kind == KERNEL])}
+
+
 def _caveats(a: Side, b: Side, kind: str) -> list[str]:
     """What differs between the sides beside the kernels, as far as the traces say."""
     found = [] if kind else ["no kind of step is on both sides: whole windows, whatever load they hold"]
@@ -214,7 +251,7 @@ def _caveats(a: Side, b: Side, kind: str) -> list[str]:
         ("batch sizes", _batch_sizes(a, kind), _batch_sizes(b, kind)),
         ("Python stacks", _has_stacks(a), _has_stacks(b)),
     ):
-        if of_a != of_b:
+        if of_a != of_b and not (what == "card" and of_a and of_b):
             found.append(f"different {what}: {a.label} {of_a or 'unnamed'}, {b.label} {of_b or 'unnamed'}")
     found += [
         f"{side.label}: {counted(side.analysis.replays.uncovered, 'graph launch')} without recorded work, "

@@ -46,7 +46,12 @@ def layer1(
     live: live_now.Live = None,
     gpu_index: live_now.GpuIndex = None,
     compare: Annotated[
-        str | None, typer.Option("--compare", metavar="FILE", help="An earlier trace to compare with.")
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="FILE",
+            help="An earlier trace to compare with; verdict and exit code are those of the new one.",
+        ),
     ] = None,
     busy_only: Annotated[
         bool, typer.Option("--busy-only", help="Ratios alone: several times faster, no anatomy.")

@@ -6,7 +6,7 @@ that is where something can be won.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ WINDOWS = {
 def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -> None:
     """Print the result of one or more traces."""
     show_headline(result)
+    _extras(extra for extra in extras if extra.leads)
     if len(_traced(result)) > 1:
         _device_table(result)
         show_spread(result)
@@ -53,11 +54,15 @@ def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -
             output.paragraph("shown", f"{shown.scope}, the least busy one")
         _device(shown.device)
     show_nsys(collected.traces)
+    _extras(extra for extra in extras if not extra.leads)
+    show_checks(result.guards)
+    _footer(result, collected, shown)
+
+
+def _extras(extras: Iterable[Extra]) -> None:
     for extra in extras:
         output.line()
         extra.show()
-    show_checks(result.guards)
-    _footer(result, collected, shown)
 
 
 @dataclass(frozen=True, slots=True)
