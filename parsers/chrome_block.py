@@ -35,11 +35,13 @@ class NeedsSequential(Exception):
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the pieces of a file are to be read. Sparse reading picks the events that hold one of the
-    `literals` between two `separator`s; `separator` of None means densely."""
+    `literals` between two `separator`s; `separator` of None means densely. One in `look_every` pieces is
+    looked through for arrays of objects: a producer that writes them writes them throughout."""
 
     busy_only: bool
     separator: bytes | None = None
     literals: tuple[bytes, ...] = ()
+    look_every: int = 1
 
 
 class BlockDecoder:
@@ -52,6 +54,7 @@ class BlockDecoder:
         self.parts = Parts()
         self.bearing = Bearing.SURE
         self._reading = reading
+        self._pieces = 0
 
     def feed(self, text: bytes, offset: int) -> None:
         """Decode a piece that holds whole events, without the brackets around them.
@@ -69,7 +72,7 @@ class BlockDecoder:
         """Decode a piece that holds whole events. Raises one of NOT_JSON, and keeps nothing, where it does
         not.
         """
-        array = b"[" + self._pick(text) + b"]"
+        array = b"[" + (text if self._is_dense(text) else self._pick(text)) + b"]"
         if not self._add(EVENTS.decode(array), to_nanoseconds, offset):
             self._add(EXACT_EVENTS.decode(array), exact_nanoseconds, offset)
         self.bearing = Bearing.SURE
@@ -89,11 +92,19 @@ class BlockDecoder:
             self.parts.lose(loss)
         return saved.consumed, saved.ended
 
+    def _is_dense(self, text: bytes) -> bool:
+        """Whether to decode all of a piece: asked for, or seen to hold an array of objects."""
+        if self._reading.separator is None:
+            return True
+        look = self._pieces % self._reading.look_every == 0
+        self._pieces += 1
+        found = look and NESTED_LIST.search(text) is not None
+        if found and self._reading.look_every > 1:
+            raise NeedsSequential
+        return found
+
     def _pick(self, text: bytes) -> bytes:
-        separator = self._reading.separator
-        if separator is None or NESTED_LIST.search(text):
-            return text
-        return pick_events(text, separator, self._reading.literals)
+        return pick_events(text, self._reading.separator or b"", self._reading.literals)
 
     def _add(self, events: Sequence[Event | ExactEvent], convert: Convert, offset: int) -> bool:
         return add_rows(self.parts, events, convert, offset, self._reading.busy_only)

@@ -144,7 +144,7 @@ def _hand_out(
     for worker in team:
         slot = worker.free_slot() if end <= SLOT_BYTES else None
         if slot is not None:
-            memory[slot : slot + end] = text[:end]
+            memory[slot : slot + end] = memoryview(text)[:end]
             worker.give(slot, end, offset)
             return
     own.feed(text[:end], offset)
