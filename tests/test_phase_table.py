@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layers.layer1_gpu_busy.model import PhaseRow
 from layers.layer1_gpu_busy.phases import TOP_PHASES, phase_table
 from tests.builders import Op, Span, annotation, call, kernel, ops_of, trace_of
@@ -27,10 +29,33 @@ def test_work_counts_where_it_was_launched_however_late_it_ran() -> None:
     assert phases(ops, host) == [PhaseRow("forward", 1, 10.0, 10, 20, 2)]
 
 
-def test_launches_of_another_thread_do_not_count() -> None:
+def test_launches_of_another_thread_are_told_apart_and_count_as_none_of_the_range() -> None:
+    ops = [kernel(100, 110, correlation=1), kernel(105, 120, correlation=2), kernel(300, 310, correlation=3)]
+    host = [
+        annotation(0, 10, "backward"),
+        *(call(t, t + 1, correlation=t, thread="autograd") for t in (1, 2)),
+        call(20, 21, correlation=3, thread="autograd"),
+    ]
+    assert phases(ops, host) == [PhaseRow("backward", 1, 10.0, 10, 0, 0, 20, 2)]
+
+
+def test_work_launched_in_the_same_range_of_its_own_thread_is_no_work_of_others() -> None:
+    ops = [kernel(100, 110, correlation=1), kernel(200, 210, correlation=2)]
+    host = [
+        annotation(0, 10, "forward"),
+        annotation(0, 10, "forward", thread="other"),
+        call(1, 2, correlation=1),
+        call(3, 4, correlation=2, thread="other"),
+    ]
+    assert phases(ops, host) == [PhaseRow("forward", 2, 10.0, 20, 20, 2, 0, 0)]
+
+
+def test_threads_of_another_process_launch_nothing_for_a_range() -> None:
     ops = [kernel(100, 110, correlation=1)]
     host = [annotation(0, 10, "forward"), call(1, 2, correlation=1, thread="other")]
-    assert phases(ops, host) == [PhaseRow("forward", 1, 10.0, 10, 0, 0)]
+    trace = trace_of(ops, host)
+    foreign = [replace(track, pid=track.tid) for track in trace.tracks]
+    assert phase_table(replace(trace, tracks=foreign), ops_of(trace))[0].meanwhile_ops == 0
 
 
 def test_nested_ranges_keep_their_names_and_both_count_the_work() -> None:

@@ -263,8 +263,11 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """One named range (record_function or NVTX): its host time and the device operations launched inside
-    it.
+    """One named range (record_function or NVTX): its host time and the device operations launched inside it.
+
+    `meanwhile_*` is work that other threads of the process launched while such a range was open. It may be
+    the range's own (autograd launches the backward pass from a thread of its own) or have nothing to do with
+    it, and a trace does not say which, so it is in neither of the other two.
     """
 
     name: str
@@ -273,6 +276,8 @@ class PhaseRow:
     host_total_ns: int
     device_busy_ns: int
     device_ops: int
+    meanwhile_busy_ns: int = 0
+    meanwhile_ops: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,18 @@
 
 Work counts for a range when its launch call started inside it on the same thread, however late it ran. So a
 nested range's work counts for the outer one too, and device times of different names may overlap: rows are
-not parts of a whole. Step markers are left out (steps.py has them).
+not parts of a whole. What other threads of the process launched meanwhile is told apart from it: whether they
+worked for the range is not in the trace. Step markers are left out (steps.py has them).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from layers.evidence.intervals import Intervals, covered, total, union
 from layers.layer1_gpu_busy.annotations import is_step_marker
@@ -30,11 +34,30 @@ def phase_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
     """The names with the most summed host time, most first; empty where nobody annotated anything."""
     ranges = spans_of(trace, Role.ANNOTATION)
     ranges = ranges.select(~names_that(trace, ranges, is_step_marker))
-    launched = launched_by(trace, ops)
+    launches = _Launches(launched_by(trace, ops), np.array([track.pid for track in trace.tracks], object))
     names, name_of = _phase_names(trace, ranges)
     time_ns = np.bincount(name_of, weights=ranges.end_ns - ranges.start_ns, minlength=len(names))
     top = np.argsort(-time_ns, kind="stable")[:TOP_PHASES]
-    return tuple(_row(names[i], ranges.select(name_of == i), ops, launched) for i in top)
+    return tuple(_row(names[i], ranges.select(name_of == i), ops, launches) for i in top)
+
+
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """The calls that launched a device's operations, and the process of each track of the trace."""
+
+    by: Launched
+    process_of: npt.NDArray[np.object_]
+
+    def on(self, track: int) -> Bools:
+        """Operations that a thread launched."""
+        mine: Bools = self.by.known & (self.by.track_id == track)
+        return mine
+
+    def beside(self, track: int) -> Bools:
+        """Operations that other threads of its process launched."""
+        same_process = self.process_of[self.by.track_id] == self.process_of[track]
+        others: Bools = self.by.known & (self.by.track_id != track) & same_process
+        return others
 
 
 def _phase_names(trace: ChromeTrace, ranges: HostSpans) -> tuple[list[str], I64]:
@@ -45,9 +68,10 @@ def _phase_names(trace: ChromeTrace, ranges: HostSpans) -> tuple[list[str], I64]
     return list(names), merged[which]
 
 
-def _row(name: str, ranges: HostSpans, ops: DeviceOps, launched: Launched) -> PhaseRow:
+def _row(name: str, ranges: HostSpans, ops: DeviceOps, launches: _Launches) -> PhaseRow:
     duration_ns = ranges.end_ns - ranges.start_ns
-    inside = _launched_inside(ranges, launched)
+    inside = _launched_within(ranges, launches, launches.on)
+    meanwhile = _launched_within(ranges, launches, launches.beside) & ~inside
     return PhaseRow(
         name=name,
         n=len(ranges),
@@ -55,17 +79,19 @@ def _row(name: str, ranges: HostSpans, ops: DeviceOps, launched: Launched) -> Ph
         host_total_ns=int(duration_ns.sum()),
         device_busy_ns=total(union(ops.start_ns[inside], ops.end_ns[inside])),
         device_ops=int(inside.sum()),
+        meanwhile_busy_ns=total(union(ops.start_ns[meanwhile], ops.end_ns[meanwhile])),
+        meanwhile_ops=int(meanwhile.sum()),
     )
 
 
-def _launched_inside(ranges: HostSpans, launched: Launched) -> Bools:
-    """Which operations were launched inside one of the ranges, on its thread."""
-    inside = np.zeros(len(launched.known), bool)
-    for track in np.intersect1d(ranges.track_id, launched.track_id[launched.known]):
+def _launched_within(ranges: HostSpans, launches: _Launches, chosen: Callable[[int], Bools]) -> Bools:
+    """Which of the operations chosen for each thread were launched while one of its ranges was open."""
+    start_ns = launches.by.start_ns
+    within = np.zeros(len(start_ns), bool)
+    for track in np.unique(ranges.track_id):
         here = ranges.select(ranges.track_id == track)
-        candidates = launched.known & (launched.track_id == track)
-        inside |= candidates & _within(union(here.start_ns, here.end_ns), launched.start_ns)
-    return inside
+        within |= chosen(int(track)) & _within(union(here.start_ns, here.end_ns), start_ns)
+    return within
 
 
 def _within(of: Intervals, at_ns: I64) -> Bools:
