@@ -178,7 +178,7 @@ S8 = SymptomRule(
     threshold_source=PROPOSED,
     usual_cause="A kernel that does not fit the shape (misaligned dims, fp32 path), tile or wave "
     "quantisation, or a product too small to fill the card.",
-    look_next="The kernel's name (`align1`, `simt`), dims that are no multiple of 8, then ncu on it.",
+    look_next="The kernel's name (align1, simt), dims that are no multiple of 8, then ncu on it.",
     disproof="ncu reports the kernel near its own limit, or other work shares the card while it runs.",
     check=product_above_roofline,
 )
