@@ -211,7 +211,7 @@ NOT_ASKED: dict[str, Make] = {
     "PK127": host_only,
     "PK129": host_only,
 }
-ALWAYS_ASKED = {"PK104", "PK106"}
+ALWAYS_ASKED = {"PK104", "PK106", "PK134"}
 NOT_ASKED_BUSY_ONLY = {"PK103", "PK109", "PK111", "PK112", "PK114", "PK115", "PK117", "PK129"}
 """What only the host's events, or the whole inventory, can tell."""
 
@@ -241,6 +241,12 @@ def test_guards_that_need_the_host_are_not_asked_of_ratios_alone(tmp_path: Path)
     assert {"PK101", "PK104", "PK105", "PK108", "PK116"} <= set(asked)
 
 
+def test_ratios_alone_say_that_the_rest_was_not_looked_at(tmp_path: Path) -> None:
+    for busy_only in (True, False):
+        found = checks(analysed(steady(), tmp_path, busy_only=busy_only))["PK134"]
+        assert (found.fired, found.effect) == (busy_only, Effect.NOTE)
+
+
 @pytest.mark.parametrize("events", [1_000_000, 5_000_000])
 def test_a_round_number_of_events_fires_the_guard_on_exporters_that_stop_there(
     events: int, tmp_path: Path
@@ -254,8 +260,8 @@ def test_a_round_number_of_events_fires_the_guard_on_exporters_that_stop_there(
 
 def test_every_guard_on_traces_has_its_three_traces() -> None:
     codes = {guard.code for guard in TRACE_GUARDS}
-    assert set(FIRES) | {"PK115"} == codes
-    assert set(CLEAR) | {"PK115"} == codes
+    assert set(FIRES) | {"PK115", "PK134"} == codes
+    assert set(CLEAR) | {"PK115", "PK134"} == codes
     assert set(NOT_ASKED) | NOT_ASKED_BUSY_ONLY | ALWAYS_ASKED == codes
 
 

@@ -298,3 +298,8 @@ def python_stacks(facts: TraceFacts) -> Outcome | None:
     frames = _complete_events(facts.trace, Role.PYTHON)
     fired = frames > 0 and facts.word is Word.HOST_BOUND
     return Outcome(fired, f"{counted(frames, 'Python frame')} recorded, each at a cost to the host")
+
+
+def ratios_alone(facts: TraceFacts) -> Outcome:
+    message = "only device operations, graph launches and step marks were decoded"
+    return Outcome(facts.trace.busy_only, message if facts.trace.busy_only else "the whole file was decoded")

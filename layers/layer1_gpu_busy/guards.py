@@ -273,12 +273,28 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         layer="layer1",
         effect=Effect.NOTE,
         sees="A host-bound trace that was recorded with Python stacks.",
-        cause="Recording every Python call slows the host and not the device, so part of the idle time is the "
+        cause="Recording every Python call slows the host and not the device, so part of the idle time is "
+        "the "
         "profiler's own.",
-        detection="A host-bound ratio in a trace that holds Python frames. The finding is weak: a known confound.",
+        detection="A host-bound ratio in a trace that holds Python frames. The finding is weak: a known "
+        "confound.",
         remedy="Record once more without stacks (with_stack=False) for how much; keep the trace with stacks "
         "for where.",
         source="SGLang-Omni skill omni-gpu-deep-dive: where from a stacks-on trace, how much from another.",
         check=checks.python_stacks,
+    ),
+    Guard(
+        code="PK134",
+        name="ratios-alone",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="Ratios of a large trace in a second or two.",
+        cause="With --busy-only perfkit looks for the marks of device work and decodes nothing else: "
+        "damage in "
+        "the rest, unknown categories and kernels that were launched and never ran go unseen.",
+        detection="The trace was read with --busy-only.",
+        remedy="Run once without --busy-only before you conclude.",
+        source="perfkit: a reading that saw less says so.",
+        check=checks.ratios_alone,
     ),
 )
