@@ -78,8 +78,7 @@ def queueing_between_stages(facts: SymptomFacts) -> Seen:
     """S11: a trace of device work holds no request's wait."""
     return Seen(
         None,
-        "a trace holds no request's waiting time: it takes the engine's own events of each "
-        "request and stage",
+        "a trace holds no request's waiting time: it takes the engine's own events of each request and stage",
     )
 
 
@@ -102,8 +101,8 @@ S11 = SymptomRule(
     threshold_source=PROPOSED,
     usual_cause="Admission limits, or a later stage that takes items one by one while the earlier one "
     "finishes many.",
-    look_next="The engine's request events: queue share of each stage; batch window and slots of the one that "
-    "holds requests.",
+    look_next="The engine's request events: queue share of each stage; batch window and slots of the one "
+    "that holds requests.",
     disproof="The queue share stays small at the load of the complaint.",
     check=queueing_between_stages,
 )
