@@ -140,7 +140,7 @@ class _Found:
         """What to leave alone, and how that goes with a symptom of the kernels."""
         codes = [s.code for s in self.device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
         but = f"; {' and '.join(codes)} can win no more than that, and only after the host" if codes else ""
-        return f"leave kernels and attention back end alone{but}"
+        return f"leave kernels alone{but}"
 
     def _concluded(self, statement: str, recommendation: str, *, negative: bool = False) -> Finding:
         """A finding on the busy ratios."""

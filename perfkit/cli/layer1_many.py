@@ -47,12 +47,14 @@ def _waits(table: RankTable, collectives: int) -> None:
     if len(rows) > RANKS_SHOWN:
         rows = sorted(rows, key=lambda row: -(row.caused_wait_ns or 0.0))[:RANKS_SHOWN]
     head = [table.name, "communication", "waited", "caused waits of", f"last to join, of {collectives}"]
-    output.show(output.table(head, map(_row, rows), right=[1, 2, 3, 4]))
+    several = len({row.rank for row in table.rows}) < len(table.rows)
+    output.show(output.table(head, [_row(row, several) for row in rows], right=[1, 2, 3, 4]))
     if len(table.rows) > RANKS_SHOWN:
         less = counted(len(table.rows) - RANKS_SHOWN, "rank")
         output.line(f"and {less} that caused less: --json lists all")
 
 
-def _row(row: RankRow) -> list[str]:
+def _row(row: RankRow, several_devices: bool) -> list[str]:
     times = (row.communication_ns, row.wait_ns or 0, row.caused_wait_ns or 0.0)
-    return [f"rank {row.rank}", *map(time_text, times), f"{row.last_arrivals:,}"]
+    device = f", device {row.device}" if several_devices else ""
+    return [f"rank {row.rank}{device}", *map(time_text, times), f"{row.last_arrivals:,}"]
