@@ -127,6 +127,19 @@ def insertions(target: Target) -> st.SearchStrategy[Damaged]:
     )
 
 
+def mangled(text: bytes) -> st.SearchStrategy[bytes]:
+    """The text after a handful of damages anywhere, of which nothing is known."""
+    length = st.one_of(st.just(0), st.integers(1, 300))
+    edit = st.tuples(st.integers(0, len(text)), length, st.sampled_from((b"", *INSERTIONS, *FLIPS)))
+    return st.lists(edit, min_size=2, max_size=6).map(lambda edits: _edited(text, edits))
+
+
+def _edited(text: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    for at, length, new in edits:
+        text = text[:at] + new + text[at + length :]
+    return text
+
+
 def rearrangements(target: Target) -> st.SearchStrategy[Damaged]:
     """An event twice, two events in the place of each other, or one within the arguments of another."""
     index = st.integers(0, len(target.events) - 1)

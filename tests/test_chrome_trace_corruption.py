@@ -20,18 +20,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parsers import chrome_sequential
+from parsers import chrome_sequential, chrome_trace
 from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
-from tests.corruptor import Damaged, Target, damages, target_of
+from tests.corruptor import Damaged, Target, damages, mangled, target_of
 from tests.sample_traces import everything
 from tests.trace_rows import DeviceRow, device_rows, host_rows, inventory
 from tests.trace_twin import Twin, text_of, twin_of_text
 from tests.writers.chrome import EPOCH_ORIGIN_NS, Layout
 
 ASKED = os.environ.get("PERFKIT_FUZZ_EXAMPLES")
-EXAMPLES = int(ASKED or 60)
+EXAMPLES = int(ASKED or 40)
 fuzz = settings(
     max_examples=EXAMPLES,
     derandomize=ASKED is None,
@@ -62,10 +62,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged") / "t.json"
 
 
-def _read(path: Path, data: bytes) -> ChromeTrace | None:
+def _read(path: Path, data: bytes, *, busy_only: bool = False) -> ChromeTrace | None:
     path.write_bytes(data)
     try:
-        return read_chrome_trace(str(path), workers=0)
+        return read_chrome_trace(str(path), workers=0, busy_only=busy_only)
     except UnreadableInput as refused:
         assert str(path) in str(refused) and "\n" not in str(refused)
         return None
@@ -132,6 +132,23 @@ def test_pieces_that_end_anywhere_change_nothing(path: Path, data: st.DataObject
     if whole is not None and pieces is not None:
         assert device_rows(whole) == device_rows(pieces) and host_rows(whole) == host_rows(pieces)
         assert whole.losses == pieces.losses and whole.meta == pieces.meta
+
+
+@pytest.mark.parametrize("busy_only", [False, True])
+@given(data=st.data())
+@fuzz
+def test_however_mangled_a_text_is_what_it_lost_is_said(
+    path: Path, busy_only: bool, data: st.DataObject
+) -> None:
+    text = data.draw(mangled(_sample(data.draw(st.sampled_from(Layout)), False).text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chrome_trace, "SPARSE_FROM_BYTES", 0)
+        patch.setattr(chrome_sequential, "PIECE_BYTES", data.draw(st.sampled_from([1_000, 4_000, 1 << 21])))
+        trace = _read(path, text, busy_only=busy_only)
+    twin = _twin(text)
+    if trace is not None and not trace.losses:
+        assert busy_only or twin is not None
+        assert twin is None or sorted(device_rows(trace)) == twin.device
 
 
 @pytest.mark.real_data

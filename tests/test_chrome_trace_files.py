@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import lzma
 import os
@@ -103,6 +104,18 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file whose reading fails")
 def test_a_file_whose_reading_fails_is_refused() -> None:
     assert "reading failed: Input/output error" in _refused(Path("/proc/self/mem"))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_left_as_it_was(tmp_path: Path, enabled: bool) -> None:
+    (tmp_path / "t.json").write_bytes(TEXT)
+    try:
+        gc.enable() if enabled else gc.disable()
+        read_chrome_trace(str(tmp_path / "t.json"))
+        _refused(tmp_path / "missing.json")
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 def test_a_link_to_a_trace_is_read(tmp_path: Path) -> None:

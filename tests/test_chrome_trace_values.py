@@ -359,3 +359,13 @@ def test_odd_metadata_is_left_unknown(tmp_path: Path) -> None:
     meta = read_chrome_trace(str(path)).meta
     assert (meta.rank, meta.world_size, meta.base_time_ns, meta.device_names) == (-1, -1, 0, {})
     assert meta.versions == {"hip_runtime_version": "6.2"}
+
+
+@pytest.mark.parametrize("device", ["abc", -1, 1.5, 1 << 40, True, [0]])
+def test_a_device_number_that_is_none_is_a_fault_and_no_further_device(tmp_path: Path, device: object) -> None:
+    trace = TraceBuilder()
+    trace.kernel("good", 0, 1_000)
+    trace.complete("kernel", "odd", 2_000, 1_000, args={"device": device, "stream": 7})
+    read = read_chrome_trace(str(trace.write(tmp_path / "t.json")))
+    assert read.device_ops.device.tolist() == [0]
+    assert any(loss.may_hide_device_work for loss in read.losses)
