@@ -39,7 +39,8 @@ from parsers.chrome_model import (
 Events = Sequence[Event | ExactEvent]
 Convert = Callable[[Sequence[Any]], I64 | None]
 
-UNNAMED_DEVICE = -1
+UNNAMED_DEVICE, IMPOSSIBLE_DEVICE = -1, -2
+DEVICE_LIMIT = 1 << 31
 ALL_STREAMS = 0xFFFFFFFF
 GEMM_OPERATORS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
 SHAPE_LIMIT_BYTES = 1_000
@@ -136,6 +137,14 @@ def _names_device(event: Event | ExactEvent) -> bool:
 
 def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, offset: int) -> None:
     device = _devices(events)
+    possible = device != IMPOSSIBLE_DEVICE
+    if not possible.all():
+        rows = np.flatnonzero(possible)
+        parts.faults["device operations with an impossible device number: dropped", True] += len(
+            events
+        ) - len(rows)
+        events, start_ns, duration_ns = [events[i] for i in rows.tolist()], start_ns[rows], duration_ns[rows]
+        device = device[rows]
     args = [e.args for e in events]
     stream = _integers([a.stream if a is not None else None for a in args], NO_STREAM)
     chunk: Chunk = {
@@ -155,11 +164,20 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
 
 
 def _devices(events: Events) -> Column:
-    """The device of each operation: `args.device`, else the pid that stands for it, else UNNAMED_DEVICE."""
-    ids = _integers(
-        [e.pid if (a := e.args) is None or a.device is None else a.device for e in events], UNNAMED_DEVICE
-    )
-    return np.where((ids >= -(1 << 31)) & (ids < 1 << 31), ids, UNNAMED_DEVICE).astype(np.int32)
+    """The device of each operation: `args.device`, else the pid that stands for it (UNNAMED_DEVICE where that
+    is no number). One that is stated and is no device number is IMPOSSIBLE_DEVICE."""
+    stated: list[Any] = [e.args.device if e.args is not None else None for e in events]
+    if set(map(type, stated)) == {int} and min(stated) >= 0 and max(stated) < DEVICE_LIMIT:
+        return np.array(stated, np.int32)
+    return np.array([_device(s, e.pid) for s, e in zip(stated, events, strict=True)], np.int32)
+
+
+def _device(stated: Any, pid: Any) -> int:
+    if stated is None:
+        number = _integer(pid, UNNAMED_DEVICE)
+        return number if 0 <= number < DEVICE_LIMIT else UNNAMED_DEVICE
+    number = _integer(stated, IMPOSSIBLE_DEVICE)
+    return number if 0 <= number < DEVICE_LIMIT else IMPOSSIBLE_DEVICE
 
 
 def _add_host(
@@ -242,7 +260,7 @@ def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None
     if at_ns <= BAD_NS:
         parts.faults["begin or end events without a usable time: dropped", False] += 1
         return
-    track_id, device = parts.tracks[(event.pid, event.tid)], int(_devices([event])[0])
+    track_id, device = parts.tracks[(event.pid, event.tid)], max(int(_devices([event])[0]), UNNAMED_DEVICE)
     names = event.ph or "", at_ns, event.cat or "", str(event.name or "")
     parts.ranges.append(OpenRange(order, *names, track_id, device))
 
@@ -258,11 +276,11 @@ def _name_ids(parts: Parts, events: Events) -> Column:
 def _integers(values: list[Any], default: int) -> I64:
     """Whatever a file writes for an id, as int64; `default` for what is missing or no number."""
     try:
-        if set(map(type, values)) == {int}:
-            return np.array(values, np.int64)
-        return np.array([default if v is None else v for v in values], np.int64)
-    except (OverflowError, ValueError, TypeError):
-        return np.array([_integer(v, default) for v in values], np.int64)
+        if set(map(type, values)) <= {int, type(None)}:
+            return np.array([default if v is None else v for v in values], np.int64)
+    except OverflowError:
+        pass  # unsigned 64-bit ids, one by one below
+    return np.array([_integer(v, default) for v in values], np.int64)
 
 
 def _integer(value: Any, default: int) -> int:
@@ -272,6 +290,8 @@ def _integer(value: Any, default: int) -> int:
     try:
         number = int(value)
     except (ValueError, OverflowError):
+        return default
+    if isinstance(value, float) and number != value:
         return default
     number -= (1 << 64) if (1 << 63) <= number < (1 << 64) else 0
     return number if -(1 << 63) <= number < (1 << 63) else default

@@ -231,7 +231,22 @@ def test_no_id_stops_the_reading(
         for device, stream, correlation, pid in ids
     ]
     trace = _read(tmp_path_factory.mktemp("ids"), events)
-    assert len(_odd(trace)) == len(ids)
+    impossible = len(ids) - len(_odd(trace))
+    faults = [what for what, hides in _whats(trace) if hides and "impossible device number" in what]
+    assert bool(faults) == (impossible > 0)
+
+
+@pytest.mark.parametrize("device", ["abc", -1, 1.5, 1 << 40, ""])
+def test_a_stated_device_that_is_none_is_a_fault(tmp_path: Path, device: object) -> None:
+    trace = _read(tmp_path, [_with_args(device=device)])
+    assert not _odd(trace)
+    assert _whats(trace) == [("1 device operations with an impossible device number: dropped", True)]
+
+
+def test_without_a_stated_device_the_process_stands_for_it(tmp_path: Path) -> None:
+    args = {"stream": 7, "correlation": 5}
+    rows = _odd(_read(tmp_path, [_kernel(args=args, pid=3), _kernel(args=args, pid="GPU")]))
+    assert [row.device for row in rows] == [3, -1]
 
 
 # Names and keys
@@ -359,13 +374,3 @@ def test_odd_metadata_is_left_unknown(tmp_path: Path) -> None:
     meta = read_chrome_trace(str(path)).meta
     assert (meta.rank, meta.world_size, meta.base_time_ns, meta.device_names) == (-1, -1, 0, {})
     assert meta.versions == {"hip_runtime_version": "6.2"}
-
-
-@pytest.mark.parametrize("device", ["abc", -1, 1.5, 1 << 40, True, [0]])
-def test_a_device_number_that_is_none_is_a_fault_and_no_further_device(tmp_path: Path, device: object) -> None:
-    trace = TraceBuilder()
-    trace.kernel("good", 0, 1_000)
-    trace.complete("kernel", "odd", 2_000, 1_000, args={"device": device, "stream": 7})
-    read = read_chrome_trace(str(trace.write(tmp_path / "t.json")))
-    assert read.device_ops.device.tolist() == [0]
-    assert any(loss.may_hide_device_work for loss in read.losses)
