@@ -7,12 +7,15 @@ it started, and one that even then does not end (it is stuck in a driver) is lef
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 REAP_WAIT_S = 1.0
+MS_PER_S = 1000
 
 
 class ProbeFailed(Exception):
@@ -49,6 +52,14 @@ def output_of(
         words = (errors or out).decode(errors="replace").strip().splitlines()
         raise ProbeFailed(f"{name}: {words[-1] if words else f'exit code {process.returncode}'}")
     return out
+
+
+def readable(file: IO[bytes], timeout_s: float) -> bool:
+    """Whether there is something to read, or the end, within this time; by poll, which takes any number of
+    open files."""
+    poller = select.poll()
+    poller.register(file, select.POLLIN)
+    return bool(poller.poll(timeout_s * MS_PER_S))
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:

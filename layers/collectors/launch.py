@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from layers.collectors.bounded import readable
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.memory_release import TIMEOUT_S, Release, memory_used, wait_for_memory
 from layers.collectors.processes import Process, family_of, new_tag, scan
@@ -116,7 +116,7 @@ class LaunchedServer:
         give_up = time.monotonic() + timeout_s
         while until not in self._said and not self._keeper.stdout.closed:
             wait_s = max(0.0, give_up - time.monotonic())
-            if not select.select([self._keeper.stdout], [], [], wait_s)[0]:
+            if not readable(self._keeper.stdout, wait_s):
                 return
             heard = os.read(self._keeper.stdout.fileno(), READ_BYTES)
             if not heard:

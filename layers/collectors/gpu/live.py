@@ -12,13 +12,13 @@ look at one, `recordings` is empty and `problems` say why.
 
 from __future__ import annotations
 
-import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from layers.collectors.bounded import readable
 from layers.collectors.gpu.readings import Recording, read_recording, read_start
 from layers.collectors.gpu.sampler import READY
 from parsers.children import child_command
@@ -57,12 +57,12 @@ class Sampler:
     def wait_ready(self, timeout_s: float) -> str:
         """Nothing once it samples; else why it never will, after which it is gone."""
         assert self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], timeout_s)
-        said = self._process.stdout.readline().decode(errors="replace").strip() if readable else ""
+        answered = readable(self._process.stdout, timeout_s)
+        said = self._process.stdout.readline().decode(errors="replace").strip() if answered else ""
         if said == READY:
             return ""
         ended = self.stop()
-        if not readable:
+        if not answered:
             return f"{self.source}: no answer in {timeout_s:g} s"
         return f"{self.source}: {said}" if said else ended
 
