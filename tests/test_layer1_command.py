@@ -159,7 +159,8 @@ def test_thresholds_that_cannot_be(share: str, traces: Write, capsys: Output) ->
 
 
 def test_a_measured_tpot_without_parameters_is_refused_before_anything_is_read(capsys: Output) -> None:
-    assert_refused(capsys, layer1("gone.json", "--measured-tpot", "12"), "--measured-tpot needs --params")
+    for option in (("--measured-tpot", "12"), ("--gpu", "H100-SXM"), ("--batch", "4"), ("--kv-heads", "8")):
+        assert_refused(capsys, layer1("gone.json", *option), "roofline options need --params")
 
 
 def test_two_traces_to_compare_with_one_are_refused_before_they_are_read(capsys: Output) -> None:

@@ -100,8 +100,10 @@ def layer1(
             tp=tp,
             measured_tpot=measured_tpot,
         )
-    elif measured_tpot is not None:
-        raise UsageError("--measured-tpot needs --params: the parameters that a step reads, such as 1.7e9")
+    elif [measured_tpot, gpu, context, layers, kv_heads, head_dim] != [None] * 6 or (batch, tp) != (1, 1):
+        raise UsageError(
+            "roofline options need --params: the parameters that a step reads, such as 1.7e9"
+        )
     logs = [*(dcgm or []), *(smi or [])]
     paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:
@@ -131,7 +133,8 @@ def layer1(
     result = with_sections(result, extras)
     try:
         if not no_record:
-            record_result(investigation, result, started, _artifacts(collected, samples))
+            read = [artifact for extra in extras for artifact in extra.read]
+            record_result(investigation, result, started, [*_artifacts(collected, samples), *read])
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, extras))
     return code

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.compare_files import compare_files
@@ -24,12 +25,14 @@ from perfkit.cli.roofline_text import show_roofline
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A section that stands beside those of the layer. `leads`: it is shown right after the verdict."""
+    """A section that stands beside those of the layer. `leads`: it is shown right after the verdict;
+    `read`: the files that it was made from beside those of the command."""
 
     name: str
     content: Any
     show: Callable[[], None]
     leads: bool = False
+    read: tuple[Artifact, ...] = ()
 
 
 def with_sections(result: Result, extras: Sequence[Extra]) -> Result:
@@ -51,6 +54,6 @@ def roofline_extra(collected: Collected, question: Question) -> Extra:
 
 def comparison_extra(before: str, collected: Collected) -> Extra:
     """The one trace of the command against an earlier one."""
-    comparison = compare_files(before, collected.traces[0].artifact.path)
-    content = msgspec.to_builtins(comparison)
-    return Extra("comparison", content, lambda: show_comparison(comparison), leads=True)
+    comparison, read = compare_files(before, collected.traces[0].artifact.path)
+    content = {**msgspec.to_builtins(comparison), "earlier": msgspec.to_builtins(read)}
+    return Extra("comparison", content, lambda: show_comparison(comparison), leads=True, read=(read,))
