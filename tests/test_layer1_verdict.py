@@ -137,7 +137,9 @@ def test_a_window_without_length_is_void(judge: Judge) -> None:
     trace.kernel("instant", FIRST_NS, 0)
     result = judge(trace)
     assert says(result) == ("void", False, Exit.INVALID)
-    assert result.verdict.because == "the device window has no length"
+    assert (
+        result.verdict.because == "1 operation, none of any duration, at one moment: the window has no length"
+    )
     assert result.verdict.next_step == "perfkit explain PK105"
     assert "device_op_ratio" not in result.sections["devices"][0]
 

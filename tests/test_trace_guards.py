@@ -143,6 +143,13 @@ def copying(dur_ns: int) -> TraceBuilder:
     return trace
 
 
+def at_one_moment() -> TraceBuilder:
+    trace = TraceBuilder()
+    for _ in range(2):
+        trace.kernel("instant", FIRST_NS, 0)
+    return trace
+
+
 def one_kernel() -> TraceBuilder:
     trace = TraceBuilder()
     trace.launch("only", call_ns=FIRST_NS, start_ns=FIRST_NS + 10_000, dur_ns=5_000)
@@ -171,6 +178,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK117": (host_far_ahead, r"100.0 % of the idle time passed with work already queued"),
     "PK127": (lambda: copying(6_500), r"kernel time 30.0 %, device-op time 95.0 %"),
     "PK129": (with_stacks, r"1 Python frame recorded"),
+    "PK135": (at_one_moment, r"2 operations, none of any duration"),
 }
 """The guard's code, a trace with its trap, and what the message says of it."""
 
@@ -193,6 +201,7 @@ CLEAR: dict[str, Make] = {
     "PK117": steady,
     "PK127": lambda: copying(5_500),
     "PK129": steady,
+    "PK135": one_kernel,
 }
 
 NOT_ASKED: dict[str, Make] = {
@@ -210,6 +219,7 @@ NOT_ASKED: dict[str, Make] = {
     "PK117": one_kernel,
     "PK127": host_only,
     "PK129": host_only,
+    "PK135": host_only,
 }
 ALWAYS_ASKED = {"PK104", "PK106", "PK134"}
 NOT_ASKED_BUSY_ONLY = {"PK103", "PK109", "PK111", "PK112", "PK114", "PK115", "PK117", "PK129"}

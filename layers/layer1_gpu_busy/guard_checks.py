@@ -303,3 +303,12 @@ def python_stacks(facts: TraceFacts) -> Outcome | None:
 def ratios_alone(facts: TraceFacts) -> Outcome:
     message = "only device operations, graph launches and step marks were decoded"
     return Outcome(facts.trace.busy_only, message if facts.trace.busy_only else "the whole file was decoded")
+
+
+def window_without_length(facts: TraceFacts) -> Outcome | None:
+    if facts.device is None:
+        return None
+    operations = counted(facts.device.busy.events, "operation")
+    if facts.ratio is None:
+        return Outcome(True, f"{operations}, none of any duration, at one moment: the window has no length")
+    return Outcome(False, f"{operations} in {time_text(facts.device.busy.device_window.window.length_ns)}")

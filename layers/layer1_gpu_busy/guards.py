@@ -297,4 +297,16 @@ TRACE_GUARDS: tuple[Guard[TraceFacts], ...] = (
         source="perfkit: a reading that saw less says so.",
         check=checks.ratios_alone,
     ),
+    Guard(
+        code="PK135",
+        name="window-without-length",
+        layer="layer1",
+        effect=Effect.VOID,
+        sees="A trace whose device operations all lie at one moment.",
+        cause="Durations were not recorded, or were cut to whole microseconds by an old profiler.",
+        detection="First and last device activity are the same nanosecond.",
+        remedy="Record more work, with PyTorch 2.4 or newer (nanoseconds).",
+        source="kineto issue 853 (microsecond truncation); pytorch issue 116830.",
+        check=checks.window_without_length,
+    ),
 )

@@ -165,11 +165,11 @@ def _ratio(standing: Judged) -> float:
 def _why_void(judged: Sequence[Judged]) -> str:
     reasons = list(dict.fromkeys(c.message for j in judged for c in j.guards if _voids(c)))
     more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-    return "; ".join(reasons[:SHOWN]) + more or "the device window has no length"
+    return "; ".join(reasons[:SHOWN]) + more
 
 
 def _first_code(judged: Sequence[Judged]) -> str:
-    return next((c.code for j in judged for c in j.guards if _voids(c)), "PK105")
+    return next(c.code for j in judged for c in j.guards if _voids(c))
 
 
 def _voids(checked: Checked) -> bool:
