@@ -140,7 +140,7 @@ def test_a_window_without_length_is_void(judge: Judge) -> None:
     assert (
         result.verdict.because == "1 operation, none of any duration, at one moment: the window has no length"
     )
-    assert result.verdict.next_step == "perfkit explain PK105"
+    assert result.verdict.next_step == "perfkit explain PK135"
     assert "device_op_ratio" not in result.sections["devices"][0]
 
 
