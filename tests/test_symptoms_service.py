@@ -48,7 +48,7 @@ def test_steps_without_device_work_are_not_compared() -> None:
 def test_queueing_is_never_told_from_a_trace() -> None:
     seen = S11.check(facts_of(trace_of([kernel(0, 1)])))
     assert seen.present is None
-    assert "perfkit stages" in seen.numbers
+    assert "events of each request and stage" in seen.numbers
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=15)
