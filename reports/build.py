@@ -6,28 +6,31 @@ ones are listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.guard import Effect
 from layers.evidence.store import Investigation
 from layers.evidence.store_rows import Run, StoredFinding, StoredGuard, StoredMeasurement
-from layers.evidence.wording import counted
 from parsers.errors import StoreError
 from reports.artifacts import ArtifactFinder, artifacts_of
 from reports.environment import environment
-from reports.finding_rows import finding_rows
+from reports.finding_rows import busy_ratios, device_names, finding_rows
 from reports.history import history, verdict_of
+from reports.layer1_chief import chiefly
 from reports.layer1_document import Layer1Document, read_layer1
 from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_strength
 from reports.layer1_unknowns import not_measured, not_shown
-from reports.layers_walked import BASELINE_UNKNOWN, UNMEASURED_EFFECTS, layers_walked
-from reports.model import RawValue, Report, RunRow, RunVerdict, Validity
+from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
+from reports.model import RawValue, Report, RunVerdict, Validity
+
+TITLES_NAMED = 3
+"""Runs that the report's title names one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All that an investigation holds, read at once."""
+    """All that an investigation holds, or all of one run, read at once."""
 
     runs: Sequence[Run]
     measurements: Sequence[StoredMeasurement]
@@ -35,51 +38,65 @@ class Recorded:
     findings: Sequence[StoredFinding]
 
 
-def read_investigation(investigation: Investigation) -> Recorded:
-    """Everything recorded; StoreError where nothing is."""
+def read_investigation(investigation: Investigation, only_run: int | None = None) -> Recorded:
+    """Everything recorded, or what one run recorded; StoreError where nothing is."""
     runs = investigation.runs()
     if not runs:
         what = f"{investigation.folder}: nothing is recorded in it yet"
         raise StoreError(f"{what}: measure something first, such as perfkit layer1 --trace FILE")
-    known = {run.id for run in runs}  # a run that is recorded meanwhile waits for the next report
+    chosen = [run for run in runs if only_run is None or run.id == only_run]
+    if not chosen:
+        what = f"{investigation.folder}: no run {only_run} is recorded in it"
+        raise StoreError(f"{what}: it has runs {runs[0].id} to {runs[-1].id}")
+    known = {run.id for run in chosen}  # a run that is recorded meanwhile waits for the next report
     return Recorded(
-        runs,
+        chosen,
         [m for m in investigation.measurements() if m.run_id in known],
         [g for g in investigation.guards() if g.run_id in known],
         [f for f in investigation.findings() if f.run_id in known],
     )
 
 
-def build_report(recorded: Recorded) -> Report:
-    """The whole report."""
+def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
+    """The whole report; `commands` are those that this perfkit has."""
     artifacts = {run.id: artifacts_of(run, recorded.measurements) for run in recorded.runs}
     documents, unreadable = _documents(recorded.runs)
     rows = history(recorded.runs, artifacts, unreadable)
-    counting = _counting(recorded, rows, documents, artifacts)
+    counts = {row.id for row in rows if not row.dropped}
+    counting = _counting(recorded, counts, documents, artifacts)
+    preflight = next((run for run in reversed(recorded.runs) if _is(run, PREFLIGHT.command)), None)
     of_counting = [f for f in recorded.findings if f.run_id in {r.run.id for r in counting}]
-    findings = finding_rows([f for f in of_counting if not f.finding.negative], 1)
+    names, busy = device_names(of_counting), busy_ratios(recorded.measurements)
+    findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
+    negative = [f for f in of_counting if f.finding.negative]
     return Report(
         title=_title(counting),
         verdicts=tuple(map(_run_verdict, counting)),
-        validity=_validity(recorded.guards, {r.run.id for r in counting}),
-        environment=environment(counting),
-        layers=layers_walked(counting),
+        validity=_validity(recorded.guards, counts),
+        environment=environment(counting, preflight),
+        layers=layers_walked(counting, preflight, commands),
         findings=findings,
-        negative=finding_rows([f for f in of_counting if f.finding.negative], len(findings) + 1),
-        not_measured=(*not_measured(counting), BASELINE_UNKNOWN),
+        negative=finding_rows(negative, len(findings) + 1, names, busy),
+        not_measured=tuple(not_measured(counting, preflight)),
         not_shown=(*not_shown(counting), UNMEASURED_EFFECTS),
-        raw_values=tuple(RawValue(m.run_id, m.measurement) for m in recorded.measurements),
+        raw_values=_raw_values(recorded.measurements, counting),
         runs=rows,
         artifacts=tuple(dict.fromkeys(a for row in rows for a in row.artifacts)),
     )
 
 
+def _is(run: Run, command: str) -> bool:
+    return bool(run.document["command"] == command)
+
+
 def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int, str]]:
-    """The documents by run, and why the others cannot be used."""
+    """The documents of Layer 1 by run, and why others cannot be used."""
     documents: dict[int, Layer1Document] = {}
     unreadable: dict[int, str] = {}
     for run in runs:
-        if run.document["command"] != "layer1":
+        if _is(run, PREFLIGHT.command):
+            continue
+        if not _is(run, LAYER_1.command):
             unreadable[run.id] = f"this report does not cover perfkit {run.document['command']}"
             continue
         try:
@@ -91,11 +108,10 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
 
 def _counting(
     recorded: Recorded,
-    rows: Iterable[RunRow],
+    counts: Collection[int],
     documents: dict[int, Layer1Document],
     artifacts: dict[int, ArtifactFinder],
 ) -> list[Layer1Run]:
-    counts = {row.id for row in rows if not row.dropped}
     return [
         Layer1Run(
             run,
@@ -104,26 +120,35 @@ def _counting(
             tuple(f.finding for f in recorded.findings if f.run_id == run.id),
         )
         for run in recorded.runs
-        if run.id in counts
+        if run.id in counts and run.id in documents
     ]
 
 
 def _title(runs: Sequence[Layer1Run]) -> str:
     if not runs:
-        return "no run that counts"
-    what = title_of(runs[0]) if len(runs) == 1 else counted(len(runs), "run")
+        return "no run of Layer 1 counts"
+    named = dict.fromkeys(map(title_of, runs))
+    what = ", ".join(list(named)[:TITLES_NAMED])
+    more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""
     names = dict.fromkeys(d.device_name for r in runs for d in r.document.devices if d.device_name)
     on = f" on {', '.join(names)}" if names else ""
     day = max(r.run.call.ended for r in runs).date().isoformat()
-    return f"{what}{on} ({day})"
+    return f"{what}{more}{on} ({day})"
 
 
 def _run_verdict(r: Layer1Run) -> RunVerdict:
     strength, rule = verdict_strength(r)
-    return RunVerdict(r.run.id, title_of(r), verdict_of(r.run), verdict_basis(r), strength, rule)
+    return RunVerdict(r.run.id, title_of(r), verdict_of(r.run), chiefly(r), verdict_basis(r), strength, rule)
 
 
-def _validity(guards: Sequence[StoredGuard], runs: set[int]) -> tuple[Validity, ...]:
+def _raw_values(measurements: Sequence[StoredMeasurement], runs: Sequence[Layer1Run]) -> tuple[RawValue, ...]:
+    """Those of the runs that count, the device that is shown of each first."""
+    shown = {r.run.id: r.subject.device.scope if r.subject else "" for r in runs}
+    values = [RawValue(m.run_id, m.measurement) for m in measurements if m.run_id in shown]
+    return tuple(sorted(values, key=lambda v: (v.run_id, v.measurement.scope != shown[v.run_id])))
+
+
+def _validity(guards: Sequence[StoredGuard], runs: Collection[int]) -> tuple[Validity, ...]:
     """One entry a guard: those that fired first, by what they do."""
     by_code: dict[str, list[StoredGuard]] = {}
     for stored in guards:

@@ -29,6 +29,23 @@ class BusyBars:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a device's window in which it was busy with one kind of work and nothing before it here."""
+
+    kind: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SplitBars:
+    """Several devices: the name of each, its busy ratio, and the segments that add up to it."""
+
+    devices: tuple[tuple[str, float, tuple[Segment, ...]], ...]
+    host_bound: float
+    device_bound: float
+
+
+@dataclass(frozen=True, slots=True)
 class StripDrawing:
     """What ran on each stream of one device during one stretch of time, and why it idled in between."""
 
@@ -62,4 +79,4 @@ class KernelBars:
     kernels: tuple[KernelBar, ...]
 
 
-Drawing = BusyBars | StripDrawing | IdleBars | KernelBars
+Drawing = BusyBars | SplitBars | StripDrawing | IdleBars | KernelBars

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.evidence.store_rows import Run
 from layers.evidence.wording import counted
 from parsers.chrome_categories import Role
 from reports.layer1_document import TraceEntry
 from reports.layer1_section import Layer1Run
 from reports.model import EnvironmentFact
+from reports.preflight_section import baseline_text
 
 
-def environment(runs: Sequence[Layer1Run]) -> tuple[EnvironmentFact, ...]:
+def environment(runs: Sequence[Layer1Run], preflight: Run | None) -> tuple[EnvironmentFact, ...]:
     """Facts that are the same in several runs stand once, with the runs that know them."""
     known: dict[tuple[str, str], list[int]] = {}
+    if preflight is not None:
+        known["baseline", baseline_text(preflight)] = [preflight.id]
     for run in runs:
         for fact in dict.fromkeys(_facts(run)):
             known.setdefault(fact, []).append(run.run.id)

@@ -7,6 +7,7 @@ is used without pyplot: no window, no global state, no settings of the user's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -43,6 +44,12 @@ LINE_CHARACTERS = 112
 """A line at TEXT_POINTS in WIDTH_INCHES, with room for wide letters."""
 LINE_INCHES = 0.21
 LEFT_INCHES, TOP_INCHES, GAP_INCHES = 0.08, 0.08, 0.02
+
+FULL, ROOM = 0.86, 0.008
+"""A longer bar has its number inside; the distance between them. Shares of the axis."""
+
+PARTS = re.compile(r"[^\s_:<,/]*[\s_:<,/]*")
+"""A word, or a part of a name, with what ends it."""
 
 FONT = "DejaVu Sans"
 """matplotlib's own, so it is always there."""
@@ -105,8 +112,17 @@ def drawable(text: str, limit: int = 400) -> str:
 
 
 def label(text: str, width: int, lines: int = 2) -> str:
-    """Text for beside a bar: wrapped at `width`, at most `lines` long."""
-    return "\n".join(wrap(drawable(text, width * lines - lines), width)[:lines])
+    """Text for beside a bar, broken between words or parts of a name; what is too long for `lines` of `width`
+    is cut in the middle.
+    """
+    rows = [""]
+    for part in PARTS.findall(drawable(text, width * lines)):
+        for piece in (part[at : at + width] for at in range(0, len(part), width)):
+            if rows[-1] and len(rows[-1]) + len(piece.rstrip()) > width:
+                rows.append("")
+            rows[-1] += piece
+    fitting = [*rows[: lines - 1], shorten("".join(rows[lines - 1 :]).strip(), width)]
+    return "\n".join(row.strip() for row in fitting)
 
 
 def plain_axes(axes: Axes) -> None:
@@ -119,6 +135,33 @@ def plain_axes(axes: Axes) -> None:
 def percent_axis(axes: Axes) -> None:
     """Shares along the x axis."""
     axes.xaxis.set_major_formatter(lambda share, _: limit(share))
+
+
+def bar_value(axes: Axes, y: float, share: float, text: str) -> None:
+    """The number at the end of its bar: inside where there is no room beyond it."""
+    inside = share > FULL
+    x, align = (share - ROOM, "right") if inside else (share + ROOM, "left")
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+    axes.text(x, y, text, ha=align, va="center", fontsize=SMALL_POINTS, bbox=box)
+
+
+def thresholds(axes: Axes, host_bound: float, device_bound: float) -> None:
+    """The shares at which busy ratios become verdicts, named above the plot."""
+    for share, text in (
+        (host_bound, f"host-bound up to {limit(host_bound)}"),
+        (device_bound, f"device-bound from {limit(device_bound)}"),
+    ):
+        axes.axvline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate(
+            text,
+            (share, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="right",
+            fontsize=SMALL_POINTS,
+            color=GREY,
+        )
 
 
 def column_at_right(axes: Axes, texts: Sequence[str]) -> None:

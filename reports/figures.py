@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parsers.errors import StoreError
-from reports.drawings import BusyBars, IdleBars, KernelBars, StripDrawing
+from reports.drawings import BusyBars, IdleBars, KernelBars, SplitBars, StripDrawing
 from reports.figure_style import styled
 from reports.model import Figure
 
@@ -42,11 +42,14 @@ def draw(figure: Figure) -> Canvas:
     from reports.figures_busy import draw_busy
     from reports.figures_idle import draw_idle
     from reports.figures_kernels import draw_kernels
+    from reports.figures_split import draw_split
     from reports.figures_strip import draw_strip
 
     match figure.drawing:
         case BusyBars():
             return draw_busy(figure.drawing, figure.title, figure.about)
+        case SplitBars():
+            return draw_split(figure.drawing, figure.title, figure.about)
         case StripDrawing():
             return draw_strip(figure.drawing, figure.title, figure.about)
         case IdleBars():

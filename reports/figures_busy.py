@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from layers.evidence.wording import exact_pct, limit
+from layers.evidence.wording import exact_pct
 from reports.drawings import BusyBars
 from reports.figure_style import (
     BLUE,
@@ -14,12 +14,13 @@ from reports.figure_style import (
     GREY,
     ORANGE,
     SKY,
-    SMALL_POINTS,
+    bar_value,
     canvas,
     drawable,
     label,
     percent_axis,
     plain_axes,
+    thresholds,
 )
 
 COLOURS = {"device": BLUE, "kernel": SKY, "steps": GREEN, "recorded": ORANGE}
@@ -27,8 +28,6 @@ COLOURS = {"device": BLUE, "kernel": SKY, "steps": GREEN, "recorded": ORANGE}
 
 BAR_INCHES = 0.2
 GAP_INCHES = 0.16
-FULL, ROOM = 0.86, 0.008
-"""A longer bar has its number inside; the distance between them. Shares of the axis."""
 FRAME_INCHES = 1.15
 """Axis and legend."""
 
@@ -40,7 +39,7 @@ def draw_busy(drawing: BusyBars, title: str, about: str) -> Figure:
     figure = canvas(height, title, about)
     axes = figure.subplots()
     _bars(axes, drawing)
-    _thresholds(axes, drawing)
+    thresholds(axes, drawing.host_bound, drawing.device_bound)
     axes.set_xlim(0, 1)
     percent_axis(axes)
     plain_axes(axes)
@@ -55,38 +54,11 @@ def _bars(axes: Axes, drawing: BusyBars) -> None:
         ticks.append(y + (len(bars) - 1) * BAR_INCHES / 2)
         for bar in bars:
             axes.barh(y, bar.share, BAR_INCHES * 0.84, color=COLOURS.get(bar.kind, GREY))
-            _value(axes, y, bar.share)
+            bar_value(axes, y, bar.share, exact_pct(bar.share))
             y += BAR_INCHES
         y += GAP_INCHES
     axes.set_yticks(ticks, [label(name, 26) for name, _ in drawing.devices])
     axes.set_ylim(y - GAP_INCHES - BAR_INCHES / 2, -BAR_INCHES)
-
-
-def _value(axes: Axes, y: float, share: float) -> None:
-    """The number at the end of its bar: inside where there is no room beyond it."""
-    inside = share > FULL
-    x, align = (share - ROOM, "right") if inside else (share + ROOM, "left")
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-    axes.text(x, y, exact_pct(share), ha=align, va="center", fontsize=SMALL_POINTS, bbox=box)
-
-
-def _thresholds(axes: Axes, drawing: BusyBars) -> None:
-    low, high = drawing.host_bound, drawing.device_bound
-    for share, text in (
-        (low, f"host-bound up to {limit(low)}"),
-        (high, f"device-bound from {limit(high)}"),
-    ):
-        axes.axvline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        axes.annotate(
-            text,
-            (share, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            fontsize=SMALL_POINTS,
-            color=GREY,
-        )
 
 
 def _keys(drawing: BusyBars) -> list[Patch]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from layers.evidence.wording import pct, time_text
@@ -21,7 +23,7 @@ def draw_kernels(drawing: KernelBars, title: str, about: str) -> Figure:
     figure = canvas(FRAME_INCHES + len(kernels) * BAR_INCHES, title, about)
     axes = figure.subplots()
     axes.barh(range(len(kernels)), [kernel.share for kernel in kernels], 0.7, color=BLUE)
-    names = [f"{number}. {short_name(kernel.name)}" for number, kernel in enumerate(kernels, start=1)]
+    names = [f"{number}. {name}" for number, name in enumerate(kernel_names(kernels), start=1)]
     axes.set_yticks(range(len(names)), [label(name, NAME_CHARACTERS) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel("summed time over the device's busy time")
@@ -29,6 +31,15 @@ def draw_kernels(drawing: KernelBars, title: str, about: str) -> Figure:
     percent_axis(axes)
     plain_axes(axes)
     return figure
+
+
+def kernel_names(kernels: Sequence[KernelBar]) -> list[str]:
+    """Short names, and whole ones where several kernels share their short name."""
+    short = [short_name(kernel.name) for kernel in kernels]
+    return [
+        name if short.count(name) == 1 else kernel.name.removeprefix("void ")
+        for name, kernel in zip(short, kernels, strict=True)
+    ]
 
 
 def _numbers(kernel: KernelBar) -> str:

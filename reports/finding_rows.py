@@ -1,38 +1,95 @@
-"""Findings as rows of a table: those that ask for the same, with the same strength, share one.
+"""Findings as rows of a table: those that ask for the same share one.
 
-Many devices of one run say much the same. The finding on the least busy device stands for them, since that is
-where most can be won; the report lists all of them further down.
+Many devices of one run say much the same, and so do runs of one service. The finding on the least busy device
+stands for them, since that is where most can be won; the others are named, and `--json` has them whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from layers.evidence.finding import Finding, Strength
-from layers.evidence.store_rows import StoredFinding
-from reports.model import FindingRow
+from layers.evidence.finding import Finding
+from layers.evidence.store_rows import StoredFinding, StoredMeasurement
+from reports.model import FindingRow, Member
 
-Ask = tuple[int, str]
-"""What a finding asks for: its run and its recommendation."""
+Ask = tuple[str, str]
+"""What a finding asks for, and the name of the number that it rests on (empty: evidence in words)."""
+Whose = tuple[int, str]
+"""A device of a run: the run's id and the device's scope."""
 
 
-def finding_rows(findings: Sequence[StoredFinding], first_number: int) -> tuple[FindingRow, ...]:
-    """Rows numbered from `first_number`, in the order in which what they ask for was first recorded."""
-    asked = list(dict.fromkeys(map(_ask, findings)))
-    groups: dict[tuple[int, Strength], list[StoredFinding]] = {}
+def scope_of(finding: Finding) -> str:
+    """Whose finding it is; empty where that needs no name."""
+    return finding.scope or next((m.scope for m in finding.measurements), "")
+
+
+def finding_rows(
+    findings: Sequence[StoredFinding],
+    first_number: int,
+    names: Mapping[Whose, str],
+    busy: Mapping[Whose, float],
+) -> tuple[FindingRow, ...]:
+    """Rows numbered from `first_number`, what each run says first before what it says later."""
+    groups: dict[Ask, list[StoredFinding]] = {}
     for stored in findings:
-        groups.setdefault((asked.index(_ask(stored)), stored.finding.strength), []).append(stored)
-    in_order = sorted(groups.items(), key=lambda item: (item[0][0], list(Strength).index(item[0][1])))
-    return tuple(
-        FindingRow(number, alike[0].run_id, tuple(sorted((s.finding for s in alike), key=_ratio)))
-        for number, (_, alike) in enumerate(in_order, start=first_number)
-    )
+        groups.setdefault(_ask(stored), []).append(stored)
+    place = _places(findings)
+    rows = []
+    for number, ask in enumerate(sorted(groups, key=place.__getitem__), start=first_number):
+        alike = sorted(groups[ask], key=lambda stored: _ratio(stored, busy))
+        rows.append(FindingRow(number, tuple(_member(stored, names) for stored in alike)))
+    return tuple(rows)
+
+
+def device_names(findings: Sequence[StoredFinding]) -> dict[Whose, str]:
+    """What each device is called: by its run where there are several, by its scope where a run has several;
+    empty where nothing needs to be told apart.
+    """
+    known = dict.fromkeys(map(_whose, findings))
+    runs = [run_id for run_id, _ in known]
+    several_runs = len(set(runs)) > 1
+    return {
+        (run_id, scope): ": ".join(
+            [*([f"run {run_id}"] if several_runs else []), *([scope] if runs.count(run_id) > 1 else [])]
+        )
+        for run_id, scope in known
+    }
+
+
+def busy_ratios(measurements: Sequence[StoredMeasurement]) -> dict[Whose, float]:
+    """The busy ratio of each device."""
+    return {
+        (stored.run_id, stored.measurement.scope): stored.measurement.value
+        for stored in measurements
+        if stored.measurement.name == "device_op_ratio"
+    }
+
+
+def _places(findings: Sequence[StoredFinding]) -> dict[Ask, int]:
+    """How early some run says what asks for each thing."""
+    of_run: dict[int, dict[Ask, int]] = {}
+    for stored in findings:
+        asked = of_run.setdefault(stored.run_id, {})
+        asked.setdefault(_ask(stored), len(asked))
+    asks = {ask for asked in of_run.values() for ask in asked}
+    return {ask: min(asked[ask] for asked in of_run.values() if ask in asked) for ask in asks}
 
 
 def _ask(stored: StoredFinding) -> Ask:
-    return stored.run_id, stored.finding.recommendation
+    finding = stored.finding
+    return finding.recommendation, finding.measurements[0].name if finding.measurements else ""
 
 
-def _ratio(finding: Finding) -> float:
-    """The first number that a finding rests on; those without one come last."""
-    return finding.measurements[0].value if finding.measurements else float("inf")
+def _whose(stored: StoredFinding) -> Whose:
+    return stored.run_id, scope_of(stored.finding)
+
+
+def _member(stored: StoredFinding, names: Mapping[Whose, str]) -> Member:
+    scope = scope_of(stored.finding)
+    statement = stored.finding.statement.removeprefix(f"{scope}: ")
+    return Member(stored.run_id, names[_whose(stored)], statement, stored.finding)
+
+
+def _ratio(stored: StoredFinding, busy: Mapping[Whose, float]) -> float:
+    """How busy its device is; those that no trace shows come last."""
+    return busy.get(_whose(stored), float("inf"))

@@ -1,35 +1,25 @@
-"""What was found inside one device's window, as blocks: timeline, idle time, launches, kernels."""
+"""What was found inside one device's window: idle time, steps, launches, communication, kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from layers.evidence.wording import counted, pct, time_text
-from layers.layer1_gpu_busy.findings import short_name
-from layers.layer1_gpu_busy.model import Gap, IdleAnatomy, KernelRow, LaunchStats, Strip
-from layers.layer1_gpu_busy.strip import WHOLE_WINDOW
-from reports.drawings import IdleBars, KernelBar, KernelBars, StripDrawing
+from layers.layer1_gpu_busy.model import KernelRow, LaunchStats, Overlap
+from layers.layer1_gpu_busy.thresholds import Word
+from reports.drawings import KernelBar, KernelBars
+from reports.layer1_details import detail_blocks
 from reports.layer1_document import Anatomy
+from reports.layer1_idle import idle_blocks, idle_figure, longest_gaps, timeline
+from reports.layer1_steps import steps_table
 from reports.layer1_subject import Subject
 from reports.markdown import shorten
-from reports.model import Basis, Block, Cell, Column, Figure, Name, Paragraph, Table
+from reports.model import Block, Cell, Column, Figure, Name, Paragraph, Table
 
-TOP_KERNELS = 8
-TOP_GAPS = 5
+TOP_KERNELS = 6
 NAME_CHARACTERS = 110
 """Longer names are cut in the middle; the document of the run has them whole."""
-SHORT_NAME_CHARACTERS = 55
 
-IDLE_COLUMNS = (
-    Column("by"),
-    Column("idle time"),
-    Column("share", numeric=True),
-    Column("time", numeric=True),
-)
-GAP_COLUMNS = (
-    *(Column("gap", numeric=True), Column("cause"), Column("place")),
-    *(Column("after"), Column("before"), Column("host was in")),
-)
 KERNEL_COLUMNS = (
     *(Column("bar", "in the figure", numeric=True), Column("name"), Column("kind")),
     Column("n", "operations", numeric=True),
@@ -38,82 +28,33 @@ KERNEL_COLUMNS = (
 
 
 def anatomy_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
-    """Everything that was found for one device, the drawing of its timeline first."""
-    if anatomy.strip is not None:
-        yield _timeline(subject, anatomy.strip)
-    if anatomy.idle is not None:
-        yield from _idle(subject, anatomy.idle)
+    """Everything that was found for one device, its idle time first."""
+    yield from idle_blocks(subject, anatomy)
+    if steps := steps_table(subject, anatomy):
+        yield steps
+    if anatomy.idle is not None and anatomy.idle.largest:
+        yield longest_gaps(subject, anatomy.idle)
     if anatomy.launches is not None:
         yield from _launches(subject, anatomy.launches)
+    if anatomy.overlap is not None:
+        yield _communication(subject, anatomy.overlap)
+    yield from detail_blocks(subject, anatomy)
     if anatomy.kernels:
         yield from _kernels(subject, anatomy)
 
 
-def _timeline(subject: Subject, strip: Strip) -> Figure:
-    idle_ns, length_ns = sum(strip.idle_ns.values()), strip.end_ns - strip.start_ns
-    length, gaps = time_text(length_ns), counted(strip.gaps, "gap")
-    more = f" (the {len(strip.lanes)} with most)" if strip.streams > len(strip.lanes) else ""
-    work = f"n = {counted(strip.operations, 'device operation')} on {counted(strip.streams, 'stream')}{more}"
-    idle = f"idle {time_text(idle_ns)} = {pct(idle_ns / length_ns)} in {gaps}"
-    return Figure(
-        name=subject.figure_name("timeline"),
-        title=f"Timeline of {shorten(strip.what, SHORT_NAME_CHARACTERS)}",
-        about=f"{subject.device.scope}: {length}, {work}; {idle}",
-        caption=_strip_caption(strip),
-        alternative=f"Timeline of {length}, {idle}; the next figure has the causes over the whole window.",
-        drawing=StripDrawing(strip),
-        basis=subject.basis(strip.operations, "device operations", "busy and idle time in columns"),
-    )
-
-
-def _strip_caption(strip: Strip) -> str:
-    """Which stretch it is, and how to read what is narrower than can be drawn."""
-    of_steps = "Of all steps the one of median length, until the next begins. "
-    which = "" if strip.what == WHOLE_WINDOW else of_steps
-    columns = len(strip.lanes[0].busy_ns)
-    width = time_text((strip.end_ns - strip.start_ns) / columns)
-    read = f"Height is the busy or idle share of each {width} (1/{columns} of the width)"
-    if not strip.narrow_gaps:
-        return f"{which}{read}."
-    narrow = f"{strip.narrow_gaps:,} of the gaps are shorter, together {time_text(strip.narrow_gaps_ns)}"
-    return f"{which}{read}: {narrow}, and show as height, not one by one."
-
-
-def _idle(subject: Subject, idle: IdleAnatomy) -> Iterator[Block]:
-    if not idle.idle_ns:
-        yield Paragraph("Idle time", "none inside the device's window")
-        return
-    causes = tuple(sorted(((c, ns) for c, ns in idle.by_cause_ns.items() if ns), key=lambda item: -item[1]))
-    places = tuple(sorted(((p, ns) for p, ns in idle.by_place_ns.items() if ns), key=lambda item: -item[1]))
-    basis = subject.basis(idle.gaps, "gaps", "time in which no stream of the device was busy")
-    of_what = f"{time_text(idle.idle_ns)} idle in n = {counted(idle.gaps, 'gap')}"
-    yield Figure(
-        name=subject.figure_name("idle"),
-        title="Where the idle time lies",
-        about=f"{subject.device.scope}: {of_what} of a window of {subject.window}",
-        caption="Why: what the thread that launched next was doing. Each half adds up to all of it.",
-        alternative=f"Idle time: {causes[0][0]} comes first with {pct(causes[0][1] / idle.idle_ns)}.",
-        drawing=IdleBars(idle.idle_ns, causes, places),
-        basis=basis,
-    )
-    parts = [*(("cause", *cause) for cause in causes), *(("place", *place) for place in places)]
-    rows = tuple((by, str(what), pct(ns / idle.idle_ns), time_text(ns)) for by, what, ns in parts)
-    yield Table("Idle time by cause, and again by place", IDLE_COLUMNS, rows, basis)
-    yield _gaps(idle, basis)
-
-
-def _gaps(idle: IdleAnatomy, basis: Basis) -> Table:
-    return Table("The longest gaps", GAP_COLUMNS, tuple(map(_gap_row, idle.largest[:TOP_GAPS])), basis)
-
-
-def _gap_row(gap: Gap) -> tuple[Cell, ...]:
-    def name(text: str) -> Name:
-        return Name(shorten(text, SHORT_NAME_CHARACTERS))
-
-    host = gap.host_op or gap.host_call
-    where = name(host) if host else "nothing recorded"
-    around = (name(short_name(gap.after_op)), name(short_name(gap.before_op)))
-    return time_text(gap.end_ns - gap.start_ns), str(gap.cause), str(gap.place), *around, where
+def short_anatomy_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
+    """What tells most of a run that is not the one to be read now."""
+    if anatomy.strip is not None:
+        yield timeline(subject, anatomy.strip, anatomy.steps)
+    if anatomy.idle is not None and anatomy.idle.idle_ns:
+        yield idle_figure(subject, anatomy.idle)
+    if steps := steps_table(subject, anatomy):
+        yield steps
+    if anatomy.overlap is not None:
+        yield _communication(subject, anatomy.overlap)
+    if anatomy.kernels:
+        yield _kernel_figure(subject, anatomy.kernels[:TOP_KERNELS], "")
 
 
 def _launches(subject: Subject, stats: LaunchStats) -> Iterator[Paragraph]:
@@ -132,26 +73,41 @@ def _launches(subject: Subject, stats: LaunchStats) -> Iterator[Paragraph]:
     yield Paragraph("Launches", "; ".join(parts), basis)
 
 
+def _communication(subject: Subject, overlap: Overlap) -> Paragraph:
+    exposed_ns = overlap.exposed_communication_ns
+    share = f" = {pct(exposed_ns / subject.window_ns)} of the window" if subject.window_ns else ""
+    exposed = f"no computation hides {time_text(exposed_ns)}{share}"
+    text = f"{time_text(overlap.communication_ns)}, of which {exposed}"
+    method = "union of communication kernels, told by name, and the part of it outside other kernels"
+    basis = subject.basis(overlap.communication_ops, "communication kernels", method)
+    return Paragraph("Communication", text, basis)
+
+
 def _kernels(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
-    device, shown = subject.device, anatomy.kernels[:TOP_KERNELS]
-    basis = subject.basis(device.events, "device operations", "sums of durations by name")
-    yield Figure(
-        name=subject.figure_name("kernels"),
-        title="Where the device's time goes",
-        about=f"{device.scope}: n = {counted(device.events, 'device operation')} in {subject.window}",
-        caption="Bars have the numbers of the table below. Where streams overlap, shares add up to more.",
-        alternative=f"Bars of the {len(shown)} names with most device time; the table below has them.",
-        drawing=KernelBars(tuple(KernelBar(k.name, k.group, k.n, k.share, k.median_ns) for k in shown)),
-        basis=basis,
-    )
+    shown = anatomy.kernels[:TOP_KERNELS]
+    yield _kernel_figure(subject, shown, "Bars have the numbers of the table below. ")
     rows = tuple(_kernel_row(number, kernel) for number, kernel in enumerate(shown, start=1))
+    basis = subject.basis(subject.device.events, "device operations", "sums of durations by name")
     yield Table("Names with most device time", KERNEL_COLUMNS, rows, basis)
-    if anatomy.ncu_command:
-        what = "what Nsight Compute says of the kernels on top of the table"
+    if anatomy.ncu_command and subject.device.word == Word.DEVICE_BOUND:
+        what = "what Nsight Compute says of the kernels on top, communication left out"
         yield Paragraph("Look inside", what, command=anatomy.ncu_command)
 
 
+def _kernel_figure(subject: Subject, shown: tuple[KernelRow, ...], read: str) -> Figure:
+    device = subject.device
+    return Figure(
+        name=subject.figure_name("kernels"),
+        title="Where the device's time goes",
+        about=f"{device.scope}: n = {counted(device.events, 'device operation')} in {subject.window}",
+        caption=f"{read}Where streams overlap, shares add up to more than all.",
+        alternative=f"Bars of the {len(shown)} names with most device time.",
+        drawing=KernelBars(tuple(KernelBar(k.name, k.group, k.n, k.share, k.median_ns) for k in shown)),
+        basis=subject.basis(device.events, "device operations", "sums of durations by name"),
+    )
+
+
 def _kernel_row(number: int, kernel: KernelRow) -> tuple[Cell, ...]:
-    name = Name(shorten(kernel.name, NAME_CHARACTERS))
+    name = Name(shorten(kernel.name.removeprefix("void "), NAME_CHARACTERS))
     times = (time_text(kernel.total_ns), time_text(kernel.median_ns), time_text(kernel.max_ns))
     return str(number), name, kernel.group, f"{kernel.n:,}", pct(kernel.share), *times

@@ -23,6 +23,7 @@ from layers.layer1_gpu_busy.model import (
     Overlap,
     PhaseRow,
     Steps,
+    StepTime,
     StreamBusy,
     Strip,
     Symptom,
@@ -32,6 +33,12 @@ from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.errors import StoreError
 from parsers.loss import Loss
+
+WINDOW_NAMES = {
+    "device": "first to last device activity",
+    "steps": "profiled steps, as the host saw them",
+    "recorded": "all that was recorded",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,11 @@ class DeviceEntry:
     nvml_util_pct: float | None = None
 
     @property
+    def ratio(self) -> float:
+        """Its ratio of device-op time; 0 where it has none."""
+        return self.device_op_ratio or 0.0
+
+    @property
     def measured(self) -> bool:
         """Whether its ratio of device-op time means anything."""
         return self.word != Word.VOID and self.device_op_ratio is not None
@@ -85,6 +97,7 @@ class Anatomy:
 
     scope: str
     steps: Steps | None = None
+    step_times: tuple[StepTime, ...] = ()
     idle: IdleAnatomy | None = None
     launches: LaunchStats | None = None
     kernels: tuple[KernelRow, ...] = ()

@@ -1,4 +1,7 @@
-"""Layer 1 as a section of a report: one part a run, the anatomy of its least busy device in it."""
+"""Layer 1 as a section of a report: the latest run with all that was found, earlier ones in short.
+
+Of a run with several devices the anatomy is that of the least busy one, since that is where most can be won.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,23 @@ from dataclasses import dataclass
 from layers.evidence.finding import Finding, Strength
 from layers.evidence.store_rows import Run
 from layers.evidence.verdict import Exit
-from layers.evidence.wording import counted
 from reports.artifacts import ArtifactFinder
+from reports.file_names import files_name
+from reports.finding_rows import scope_of
 from reports.history import verdict_of
-from reports.layer1_anatomy import anatomy_blocks
-from reports.layer1_busy import METHOD, least_busy, ratio_blocks
-from reports.layer1_document import Layer1Document
+from reports.layer1_anatomy import anatomy_blocks, short_anatomy_blocks
+from reports.layer1_busy import least_busy, ratio_blocks
+from reports.layer1_document import Anatomy, Layer1Document
 from reports.layer1_extras import comparison_blocks, roofline_blocks
-from reports.layer1_subject import Subject
-from reports.layer1_tables import table_blocks
-from reports.model import Basis, Block, Heading, Paragraph
+from reports.layer1_subject import Subject, devices_basis
+from reports.layer1_symptoms import symptom_blocks
+from reports.model import Basis, Block, Folded, Heading, Paragraph
 
 HOW = (
     "Each trace is read whole. A device is busy while a kernel, copy or set runs on any of its streams: the "
     "union of their intervals, in exact nanoseconds, never the sum of their durations. The ratio is taken "
-    "over the time from the first to the last of them; other windows stand beside it. Idle time is put down "
-    "to what the thread that launched next was doing meanwhile."
+    "over the time from the first to the last of them. Idle time is put down to what the thread that "
+    "launched next was doing meanwhile."
 )
 
 HOW_SAMPLED = "A sampled series gives the mean of each metric over the time in which anything ran."
@@ -43,6 +47,12 @@ class Layer1Run:
         """Whether the run has no result."""
         return verdict_of(self.run).exit_code is Exit.INVALID
 
+    @property
+    def subject(self) -> Subject | None:
+        """The device whose anatomy is shown; None where none has a ratio."""
+        device = least_busy(self.document)
+        return Subject(device, self.find(device.source), self.run.id) if device is not None else None
+
 
 def layer1_method(runs: Sequence[Layer1Run]) -> str:
     """How it was measured, with the thresholds of every run."""
@@ -54,16 +64,21 @@ def layer1_method(runs: Sequence[Layer1Run]) -> str:
 
 
 def layer1_blocks(runs: Sequence[Layer1Run]) -> tuple[Block, ...]:
-    """All runs one after the other."""
-    return tuple(block for run in runs for block in _run_blocks(run))
+    """The latest run first and whole, then the earlier ones in short."""
+    *earlier, latest = runs
+    blocks = list(_whole(latest))
+    for run in reversed(earlier):
+        blocks += _short(run)
+    return tuple(blocks)
 
 
-def _run_blocks(r: Layer1Run) -> Iterator[Block]:
-    yield Heading(f"Run {r.run.id}: {title_of(r)}")
+def _whole(r: Layer1Run) -> Iterator[Block]:
+    about, one = r.subject, len(r.document.traced) == 1
+    yield Heading(f"Run {r.run.id}: {_named(r, about) if about is not None and one else title_of(r)}")
     yield from ratio_blocks(r.document, r.find, r.run.id)
-    device = least_busy(r.document)
-    if device is not None:
-        about = Subject(device, r.find(device.source), r.run.id)
+    if about is not None:
+        if not one:
+            yield Heading(f"Inside {about.device.scope}, the least busy one")
         yield from _anatomy(r.document, about)
         if r.document.comparison:
             yield from comparison_blocks(about, r.document.comparison)
@@ -71,24 +86,46 @@ def _run_blocks(r: Layer1Run) -> Iterator[Block]:
         yield from roofline_blocks(r.document.roofline)
 
 
+def _named(r: Layer1Run, about: Subject) -> str:
+    """The file and its only device, which may be named for the file."""
+    title, scope = title_of(r), about.device.scope
+    return scope if scope.startswith(title) else f"{title}, {scope}"
+
+
+def _short(r: Layer1Run) -> Iterator[Block]:
+    """Ratios in sight, the least busy device folded away, and where the rest is."""
+    yield Heading(f"Run {r.run.id}: {title_of(r)}")
+    yield from ratio_blocks(r.document, r.find, r.run.id, with_figure=False)
+    about = r.subject
+    found = anatomy_of(r.document, about) if about is not None else None
+    if about is not None and found is not None:
+        rest = Paragraph("Everything else", "in a report of this run alone", command=_alone(r))
+        yield Folded(f"Inside {about.device.scope}", (*short_anatomy_blocks(about, found), rest))
+
+
+def _alone(r: Layer1Run) -> str:
+    return f"perfkit report --run {r.run.id} --output run{r.run.id}.md"
+
+
 def _anatomy(document: Layer1Document, about: Subject) -> Iterator[Block]:
-    anatomy = next((a for a in document.anatomy if a.scope == about.device.scope), None)
+    anatomy = anatomy_of(document, about)
     if anatomy is None:
         yield Paragraph("No anatomy", "the run asked for ratios alone (--busy-only)")
         return
-    others = "" if len(document.traced) == 1 else ", the least busy one"
-    yield Heading(f"Inside {about.device.scope}{others}")
     yield from anatomy_blocks(about, anatomy)
-    yield from table_blocks(about, anatomy)
+    yield from symptom_blocks(about, anatomy, document)
+
+
+def anatomy_of(document: Layer1Document, about: Subject) -> Anatomy | None:
+    """What was found inside the device; None where only ratios were asked for."""
+    return next((a for a in document.anatomy if a.scope == about.device.scope), None)
 
 
 def title_of(r: Layer1Run) -> str:
-    """What a run is about: its file, or how many there are."""
+    """What a run is about: the names of its files."""
     traces, sampled = r.document.traces, r.document.sampled
-    files = list(dict.fromkeys([*(trace.path for trace in traces), *(device.source for device in sampled)]))
-    if len(files) == 1:
-        return files[0].rsplit("/", 1)[-1]
-    return counted(len(files), "file" if sampled else "trace")
+    paths = [*(trace.path for trace in traces), *(device.source for device in sampled)]
+    return files_name(paths, "file" if sampled else "trace")
 
 
 def verdict_basis(r: Layer1Run) -> Basis | None:
@@ -97,17 +134,14 @@ def verdict_basis(r: Layer1Run) -> Basis | None:
     if not measured:
         rests_on = [m for finding in r.findings for m in finding.measurements if m.artifact]
         return next((Basis(m.n, m.n_unit, m.method, (m.artifact,)) for m in rests_on if m.artifact), None)
-    files = tuple(dict.fromkeys(r.find(d.source) for d in measured))
-    if len(measured) == 1:
-        return Basis(measured[0].events, "device operations", METHOD, files)
-    return Basis(len(measured), "devices", METHOD, files)
+    return devices_basis(measured, r.find)
 
 
 def verdict_strength(r: Layer1Run) -> tuple[Strength | None, str]:
     """The weakest of the devices' verdicts, and its rule; each device's first finding is its verdict."""
     first: dict[str, Finding] = {}
     for finding in r.findings:
-        first.setdefault(next((m.scope for m in finding.measurements), ""), finding)
+        first.setdefault(scope_of(finding), finding)
     if not first:
         return None, ""
     weakest = max(first.values(), key=lambda f: list(Strength).index(f.strength))

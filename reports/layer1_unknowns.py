@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.evidence.store_rows import Run
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.findings import PHENOMENON
+from layers.layer1_gpu_busy.model import Symptom
 from reports.environment import python_frames
 from reports.layer1_document import Anatomy
 from reports.layer1_section import Layer1Run, title_of
@@ -13,6 +15,11 @@ from reports.layer1_section import Layer1Run, title_of
 OTHER_METHODS = (
     "SM active, tensor active and NVML util: no sampled series was given, so how full the device was while "
     "it was busy is unknown, and no second method confirms the ratio"
+)
+
+BASELINE_UNKNOWN = (
+    "the baseline (packages, driver, clocks, power cap, container limits): no perfkit preflight is recorded, "
+    "and a trace holds only what stands under Environment"
 )
 
 EXACT = (
@@ -33,12 +40,14 @@ BUSY_IS_NOT_FULL = (
 NOTHING_SAID = "A void result says nothing of the service: it is neither an idle GPU nor a busy one."
 
 
-def not_measured(runs: Sequence[Layer1Run]) -> Iterator[str]:
+def not_measured(runs: Sequence[Layer1Run], preflight: Run | None) -> Iterator[str]:
     """One sentence a gap in what was measured, for every run that counts."""
+    if preflight is None:
+        yield BASELINE_UNKNOWN
     if any(run.document.measured and not run.document.sampled for run in runs):
         yield OTHER_METHODS
     for run in runs:
-        for text in dict.fromkeys([*_of_files(run), *_of_devices(run)]):
+        for text in dict.fromkeys([*_of_files(run), *_of_devices(run), *_untold(run)]):
             yield f"run {run.run.id}: {text}" if len(runs) > 1 else text
 
 
@@ -79,9 +88,22 @@ def _of_anatomy(anatomy: Anatomy) -> Iterator[str]:
         yield "time by batch size: no step's name carries a batch size, and it cannot be had otherwise"
     if anatomy.launches is None or anatomy.launches.delay_p50_ns is None:
         yield "launch delays: no operation of the device is tied to the call that launched it"
-    for symptom in anatomy.symptoms:
-        if symptom.present is None:
-            yield f"{symptom.code} {symptom.title}: {symptom.numbers}"
+
+
+def _untold(run: Layer1Run) -> Iterator[str]:
+    """The symptoms that some device's trace cannot show, each with what it would take, in one sentence."""
+    found: dict[str, list[Symptom]] = {}
+    for anatomy in run.document.anatomy:
+        for symptom in anatomy.symptoms:
+            if symptom.present is None:
+                found.setdefault(symptom.code, []).append(symptom)
+    devices = len(run.document.anatomy)
+    told = []
+    for code, alike in found.items():
+        on = "" if len(alike) == devices else f"; on {len(alike)} of {devices} devices"
+        told.append(f"{code} {alike[0].title}: {alike[0].numbers}{on}")
+    if told:
+        yield f"symptoms that the trace cannot show: {' · '.join(told)}"
 
 
 def not_shown(runs: Sequence[Layer1Run]) -> Iterator[str]:

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from layers.layer1_gpu_busy.thresholds import Word
+from layers.evidence.store_rows import Run
 from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
+from reports.preflight_section import preflight_layer
 
-LAYER_1 = "Layer 1. GPU busy ratio"
 
-QUESTIONS = {
-    "Pre-flight": "Is the machine fit to measure on, and what exactly is installed?",
-    LAYER_1: "Is the GPU busy, and where does its idle time lie?",
-    "Stage ledger": "Which stage holds requests, waiting or at work?",
-    "Layer 2. Stacks": "Which line of which thread waits or burns?",
-    "Layer 3. Concurrency sweep": "How do throughput, latency, utilisation and accuracy go with load?",
-    "Layer 4. A/B": "Does one change make it better, by how much, and what does it block?",
-    "Layer 5. Correctness": "Are the answers still right?",
-}
-"""Each layer and what it asks."""
+@dataclass(frozen=True, slots=True)
+class KnownLayer:
+    """One layer of the method: what it asks, and the command that runs it."""
 
-HOST_SIDE = ("Stage ledger", "Layer 2. Stacks")
+    title: str
+    question: str
+    command: str
 
+
+PREFLIGHT = KnownLayer(
+    "Pre-flight", "Is the machine fit to measure on, and what exactly is installed?", "preflight"
+)
+LAYER_1 = KnownLayer(
+    "Layer 1. GPU busy ratio", "Is the GPU busy, and where does its idle time lie?", "layer1"
+)
+KNOWN = (
+    *(PREFLIGHT, LAYER_1),
+    KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages"),
+    KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2"),
+    KnownLayer(
+        "Layer 3. Concurrency sweep", "How do throughput, latency and accuracy go with load?", "sweep"
+    ),
+    KnownLayer("Layer 4. A/B", "Does one change make it better, by how much, what does it block?", "ab"),
+    KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress"),
+)
+
+NOT_IN_VERSION = "not in this version of perfkit"
 NOT_RECORDED = "no run of it is recorded"
 NONE_COUNTS = "no recorded run of it counts; see the dropped runs"
-
-BASELINE_UNKNOWN = (
-    "the baseline (packages, driver, clocks, power cap, container limits): pre-flight was not run, and a "
-    "trace holds only what stands under Environment"
-)
 
 UNMEASURED_EFFECTS = (
     "Throughput, latency and accuracy were not measured. Nothing here says how much a change would win, or "
@@ -38,19 +48,30 @@ UNMEASURED_EFFECTS = (
 )
 
 
-def layers_walked(runs: Sequence[Layer1Run]) -> tuple[Layer, ...]:
-    """One row for every layer."""
-    words = {verdict_of(r.run).word for r in runs}
-    return tuple(
-        _layer1(runs) if title == LAYER_1 and runs else Layer(title, question, _why_not_run(title, words))
-        for title, question in QUESTIONS.items()
-    )
+def layers_walked(
+    runs: Sequence[Layer1Run], preflight: Run | None, commands: Collection[str]
+) -> tuple[Layer, ...]:
+    """One row for every layer; `commands` are those that this perfkit has."""
+    return tuple(_layer(known, runs, preflight, commands) for known in KNOWN)
+
+
+def _layer(
+    known: KnownLayer,
+    runs: Sequence[Layer1Run],
+    preflight: Run | None,
+    commands: Collection[str],
+) -> Layer:
+    if known is LAYER_1 and runs:
+        return _layer1(runs)
+    if known is PREFLIGHT and preflight is not None:
+        return preflight_layer(known.title, known.question, preflight)
+    return Layer(known.title, known.question, _why_not_run(known, runs, commands))
 
 
 def _layer1(runs: Sequence[Layer1Run]) -> Layer:
     return Layer(
-        title=LAYER_1,
-        question=QUESTIONS[LAYER_1],
+        title=LAYER_1.title,
+        question=LAYER_1.question,
         why_not_run="",
         method=layer1_method(runs),
         blocks=layer1_blocks(runs),
@@ -64,11 +85,10 @@ def _strength(r: Layer1Run, runs: int) -> str:
     return f"{whose}{strength}: {rule}" if strength else f"{whose}none: a void result has no strength"
 
 
-def _why_not_run(title: str, words: set[str]) -> str:
-    if title == LAYER_1:
+def _why_not_run(known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str]) -> str:
+    if known is LAYER_1:
         return NONE_COUNTS
-    if title not in HOST_SIDE:
-        return NOT_RECORDED
-    if Word.HOST_BOUND in words:
-        return f"{NOT_RECORDED}; Layer 1 leads here next"
-    return f"{NOT_RECORDED}; Layer 1 does not lead here" if words == {Word.DEVICE_BOUND} else NOT_RECORDED
+    why = NOT_RECORDED if known.command in commands else NOT_IN_VERSION
+    name = known.title.split(".")[0]
+    leads_here = any(name in verdict_of(r.run).next_step for r in runs)
+    return f"{why}, though Layer 1 leads there" if leads_here else why

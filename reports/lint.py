@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator
 from layers.evidence.finding import Finding
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.verdict import Exit
-from reports.layers_walked import QUESTIONS
+from reports.layers_walked import KNOWN
 from reports.model import (
     Basis,
+    Block,
     Column,
     Computed,
     Figure,
     FindingRow,
+    Folded,
     Layer,
     Paragraph,
     Report,
@@ -64,9 +66,9 @@ def _verdict(verdict: RunVerdict, known: set[Artifact]) -> Iterator[str]:
 
 def _layers(layers: Iterable[Layer]) -> Iterator[str]:
     titles = [layer.title for layer in layers]
-    for title in QUESTIONS:
-        if titles.count(title) != 1:
-            yield f"{title}: {titles.count(title)} rows instead of one"
+    for known in KNOWN:
+        if titles.count(known.title) != 1:
+            yield f"{known.title}: {titles.count(known.title)} rows instead of one"
 
 
 def _layer(layer: Layer, known: set[Artifact]) -> Iterator[str]:
@@ -74,14 +76,24 @@ def _layer(layer: Layer, known: set[Artifact]) -> Iterator[str]:
         yield f"{layer.title}: no content, and no reason why it was not run"
     if layer.blocks and not (layer.method and layer.strength):
         yield f"{layer.title}: no method, or no strength"
-    for block in layer.blocks:
-        if isinstance(block, Table):
+    yield from (text for block in layer.blocks for text in _block(block, known))
+
+
+def _block(block: Block, known: set[Artifact], *, based: bool = False) -> Iterator[str]:
+    """`based`: the sentence shares the basis of what it is folded into."""
+    match block:
+        case Table():
             yield from _basis(block.title, block.basis, known)
             yield from _cells(block)
-        elif isinstance(block, Figure):
+        case Figure():
             yield from _basis(block.title, block.basis, known)
-        elif isinstance(block, Paragraph) and (block.basis or MEASURED.search(block.text)):
+        case Paragraph() if block.basis or (MEASURED.search(block.plain) and not based):
             yield from _basis(block.label, block.basis, known)
+        case Folded():
+            if block.basis is not None:
+                yield from _basis(block.title, block.basis, known)
+            for inner in block.blocks:
+                yield from _block(inner, known, based=block.basis is not None)
 
 
 def _cells(table: Table) -> Iterator[str]:
@@ -103,8 +115,10 @@ def _row(row: FindingRow, known: set[Artifact]) -> Iterator[str]:
 
 
 def _finding(number: int, finding: Finding, known: set[Artifact]) -> Iterator[str]:
-    if not finding.measurements:
+    if not finding.measurements and not (finding.evidence and finding.artifacts):
         yield f"finding {number}: no evidence"
+    if not known.issuperset(finding.artifacts):
+        yield f"finding {number}: evidence from a file that is not listed"
     if not finding.rule or not finding.recommendation:
         yield f"finding {number}: no rule, or no recommendation"
     for measurement in finding.measurements:

@@ -6,17 +6,23 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-SPECIAL = re.compile(
-    r"[\\`*\[\]|~$]"
-    r"|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])"
+ANYWHERE = (
+    r"[\\`*|~$]"
+    r"|\](?=[(\[:]|$)"
+    r"|_+"
     r"|<(?=[A-Za-z/!?])"
     r"|&(?=[#A-Za-z])"
-    r"|^(?:[#>+=-]|\d+(?=[.)](?:\s|$)))"
     r"|(?<=:)(?=//)|(?<=\bwww)(?=\.)"
 )
 """What starts markup in a line (CommonMark, GitHub's tables, formulas and links): some characters anywhere,
-an underscore that is not inside a word, what opens a tag or an entity, what makes a line a heading, a quote
-or a list, and the places that make an address into a link. The rest stays readable as it is."""
+what ends the text of a link, underscores that are not inside a word, what opens a tag or an entity, and the
+places that make an address into a link. The rest stays readable as it is."""
+
+SPECIAL = re.compile(ANYWHERE + r"|^(?:[\[#>+=-]|\d+(?=[.)](?:\s|$)))")
+"""And what makes a line a heading, a quote, a list or a box to tick."""
+SPECIAL_INSIDE = re.compile(ANYWHERE)
+SPECIAL_IN_LINK = re.compile(rf"{ANYWHERE}|[\[\]]")
+BLANKS = re.compile(r"\s+")
 
 
 def visible(text: str) -> str:
@@ -32,9 +38,20 @@ def escape(text: str) -> str:
     return SPECIAL.sub(_with_backslash, visible(" ".join(text.split())))
 
 
+def inside(text: str) -> str:
+    """The same for text that is never at the start of a line: a table's cell, a part of a sentence."""
+    return SPECIAL_INSIDE.sub(_with_backslash, visible(BLANKS.sub(" ", text)))
+
+
 def _with_backslash(match: re.Match[str]) -> str:
-    """A number at the start of a list item keeps its digits: the backslash goes before what follows them."""
-    found = match[0]
+    """A number at the start of a list item keeps its digits: the backslash goes before what follows them.
+
+    Underscores between letters or digits are no markup.
+    """
+    found, around = match[0], (match.string[match.start() - 1 : match.start()], match.string[match.end() :])
+    if found[:1] == "_":
+        inside_word = around[0].isalnum() and around[1][:1].isalnum()
+        return found if inside_word else found.replace("_", "\\_")
     return f"{found}\\" if found.isdecimal() else f"\\{found}"
 
 
@@ -73,7 +90,8 @@ def shorten(text: str, limit: int) -> str:
 
 def image(alternative: str, path: str) -> str:
     """An image in a file at a relative path, with the text that stands for it where it is not seen."""
-    return f"![{escape(alternative)}]({quote(path)})"
+    text = SPECIAL_IN_LINK.sub(_with_backslash, visible(BLANKS.sub(" ", alternative)))
+    return f"![{text}]({quote(path)})"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

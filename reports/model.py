@@ -7,6 +7,7 @@ in which one does not. The order of the fields of `Report` is the order of the r
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from layers.evidence.finding import Finding, Strength
@@ -85,6 +86,10 @@ class Figure:
     basis: Basis
 
 
+Text = str | tuple[str | Name, ...]
+"""Prose, which may hold names out of a user's file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A sentence or more under a label, and a command to type (empty: none); `basis` is None where no
@@ -92,9 +97,15 @@ class Paragraph:
     """
 
     label: str
-    text: str
+    text: Text
     basis: Basis | Computed | None = None
     command: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The text without markup."""
+        parts = (self.text,) if isinstance(self.text, str) else self.text
+        return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +115,37 @@ class Heading:
     text: str
 
 
-Block = Heading | Paragraph | Table | Figure
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Blocks under a title that are shown when asked for; a `basis` is that of all sentences among them."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    basis: Basis | None = None
+
+
+Block = Heading | Paragraph | Table | Figure | Folded
+
+
+def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks in their order, those that are folded away too."""
+    for block in blocks:
+        if isinstance(block, Folded):
+            yield from unfolded(block.blocks)
+        else:
+            yield block
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What one run concluded: its verdict, what n is behind it, and how far it carries (None: void)."""
+    """What one run concluded: its verdict, what n is behind it, and how far it carries (None: void).
+    `chiefly` says what its least busy device mostly waited for (empty: that was not looked at).
+    """
 
     run_id: int
     what: str
     verdict: Verdict
+    chiefly: str
     basis: Basis | None
     strength: Strength | None
     rule: str
@@ -152,16 +184,29 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A finding in a row: whose it is (empty where all are of one device), and what it says of that."""
+
+    run_id: int
+    whose: str
+    statement: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class FindingRow:
-    """Findings that ask for the same, with the same strength; the first one stands for them in the table."""
+    """Findings that ask for the same; the first one, on the least busy device, stands for them."""
 
     number: int
-    run_id: int
-    findings: tuple[Finding, ...]
+    members: tuple[Member, ...]
 
     @property
-    def first(self) -> Finding:
-        return self.findings[0]
+    def first(self) -> Member:
+        return self.members[0]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(member.finding for member in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +248,5 @@ class Report:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """All figures in their order; their numbers are their places here, from 1."""
-        return tuple(b for layer in self.layers for b in layer.blocks if isinstance(b, Figure))
-
-    @property
-    def only_scope(self) -> str:
-        """The device that every finding is about; empty where they are about several."""
-        rows = (*self.findings, *self.negative)
-        scopes = {m.scope for row in rows for finding in row.findings for m in finding.measurements}
-        return scopes.pop() if len(scopes) == 1 else ""
+        blocks = unfolded(block for layer in self.layers for block in layer.blocks)
+        return tuple(block for block in blocks if isinstance(block, Figure))

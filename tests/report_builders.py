@@ -79,10 +79,10 @@ def record_result(folder: Path, result: Result, arguments: Sequence[str]) -> int
         return investigation.record(result, arguments, started, started + timedelta(seconds=1))
 
 
-def report_of(folder: Path) -> Report:
+def report_of(folder: Path, *, only_run: int | None = None, commands: Sequence[str] = ()) -> Report:
     """The model of what was recorded in the folder."""
     with Investigation.open(folder, create=False) as investigation:
-        return build_report(read_investigation(investigation))
+        return build_report(read_investigation(investigation, only_run), commands)
 
 
 def with_layer(report: Report, layer: Layer) -> Report:

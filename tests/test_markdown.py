@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from reports.markdown import code, code_block, escape, image, shorten, table, visible
+from reports.markdown import code, code_block, escape, image, inside, shorten, table, visible
 from tests.report_builders import HOSTILE_NAMES
 
 TRICKY = st.text(st.sampled_from("`*_[]()<>!|~&$#+-=.:/\\\n\t ax1w@\x1b\u202e\u00a0名")) | st.text()
@@ -49,10 +51,25 @@ def test_a_code_span_in_a_table_shows_the_same_text(text: str) -> None:
     assert text_of(markdown) == "abnext"
 
 
-@given(TRICKY)
-def test_escaped_prose_in_a_table_stays_in_its_cell(text: str) -> None:
+@pytest.mark.parametrize("write", [escape, inside])
+@given(text=TRICKY)
+def test_escaped_prose_in_a_table_stays_in_its_cell(write: Callable[[str], str], text: str) -> None:
     wanted = visible(" ".join(text.split()))
-    assert text_of(table(["a", "b"], [[escape(text), "next"]])) == f"ab{wanted}next"
+    assert text_of(table(["a", "b"], [[write(text), "next"]])) == f"ab{wanted}next"
+
+
+@given(TRICKY, TRICKY)
+def test_parts_of_a_sentence_stay_text_beside_code_and_links(before: str, after: str) -> None:
+    sentence = f"**Label.** {inside(before)} `code` {inside(after)} ([A1](#end))"
+    assert kinds(sentence) == {
+        *("paragraph_open", "paragraph_close", "inline", "text", "code_inline"),
+        *("strong_open", "strong_close", "link_open", "link_close"),
+    }
+
+
+@given(TRICKY)
+def test_the_text_in_the_place_of_an_image_is_text(text: str) -> None:
+    assert [t.type for t in parsed(image(text, "a.svg"))].count("image") == 1
 
 
 @given(TRICKY)
@@ -78,7 +95,7 @@ def test_control_and_format_characters_are_shown_as_escapes() -> None:
 
 
 def test_what_markdown_does_not_obey_stays_readable() -> None:
-    plain = "device_op_ratio <= 60 %, a/b.c: 7 > 5 & more #1"
+    plain = "device_op_ratio <= 60 %, a/b.c: 7 > 5 & more #1, kernel__5x, 1x[141x512 by 512x3] bf16"
     assert escape(plain) == plain
 
 

@@ -12,6 +12,8 @@ import pytest
 from layers.evidence.store import Investigation
 from layers.evidence.verdict import Exit
 from perfkit.cli.app import main
+from perfkit.cli.registry import BY_NAME
+from reports.layers_walked import KNOWN
 from reports.report_file import MARK
 from tests.conftest import REPOSITORY
 from tests.report_builders import cpu_only_trace, host_bound_trace, record
@@ -93,7 +95,10 @@ def test_json_names_what_was_written_and_what_counts(folder: Path, capsys: Captu
     assert document["report"]["path"] == str(folder / "report.md") and len(document["report"]["figures"]) == 4
     assert [v["run"] for v in document["run_verdicts"]] == [2]
     assert [dropped["run"] for dropped in document["dropped_runs"]] == [1]
-    assert document["findings"] and {m["n"] for m in document["measurements"]} == {18}
+    assert document["findings"] and {(m["n"], m["n_unit"]) for m in document["measurements"]} == {
+        (18, "device operations"),
+        (17, "gaps"),
+    }
 
 
 def test_a_void_run_is_written_up_all_the_same(tmp_path: Path, capsys: Captured) -> None:
@@ -101,6 +106,29 @@ def test_a_void_run_is_written_up_all_the_same(tmp_path: Path, capsys: Captured)
     assert main(["report", "--investigation", str(tmp_path / "i")]) == Exit.OK
     shown = capsys.readouterr().out
     assert shown.startswith("VOID") and "(0 figures)" in shown
+
+
+def test_one_run_of_several_is_written_up_by_itself(folder: Path, capsys: Captured) -> None:
+    run = record(folder, host_bound_trace(["gemm"]).write(folder.parent / "other.json"))
+    page = folder.parent / "one.md"
+    assert (
+        main(["report", "--investigation", str(folder), "--run", str(run), "--output", str(page)]) == Exit.OK
+    )
+    assert "(4 figures)" in capsys.readouterr().out
+    assert "# Findings: other.json" in page.read_text() and "t.json" not in page.read_text()
+
+
+def test_a_run_that_is_not_there_is_one_line_and_exit_4(folder: Path, capsys: Captured) -> None:
+    assert main(["report", "--investigation", str(folder), "--run", "9"]) == Exit.INVALID
+    said = capsys.readouterr().err
+    assert "no run 9" in said and said.count("\n") == 1
+
+
+def test_layers_that_this_version_cannot_run_are_said_to_be_none_of_it(folder: Path) -> None:
+    assert main(["report", "--investigation", str(folder)]) == Exit.OK
+    missing = (known for known in KNOWN if known.command not in BY_NAME)
+    listed = "; ".join(f"{known.title} ({known.question})" for known in missing)
+    assert f"- not run, not in this version of perfkit: {listed}\n" in (folder / "report.md").read_text()
 
 
 def test_no_investigation_is_one_line_and_exit_4(tmp_path: Path, capsys: Captured) -> None:

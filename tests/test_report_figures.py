@@ -16,11 +16,23 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from layers.layer1_gpu_busy.findings import short_name
 from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripLane
 from parsers.errors import StoreError
-from reports.drawings import Bar, BusyBars, Drawing, IdleBars, KernelBar, KernelBars, StripDrawing
-from reports.figure_style import drawable, styled
+from reports.drawings import (
+    Bar,
+    BusyBars,
+    Drawing,
+    IdleBars,
+    KernelBar,
+    KernelBars,
+    Segment,
+    SplitBars,
+    StripDrawing,
+)
+from reports.figure_style import drawable, label, styled
 from reports.figures import draw, write_figure
+from reports.figures_kernels import kernel_names
 from reports.model import Basis, Figure
 from tests.report_builders import HOSTILE_NAMES, host_bound_trace, record, report_of
 
@@ -75,6 +87,12 @@ def busy(*devices: str, ratio: float = 0.5) -> BusyBars:
     return BusyBars(tuple((name, bars) for name in devices), 0.6, 0.9)
 
 
+def split(*devices: str, shares: tuple[float, float, float] = (0.1, 0.3, 0.05)) -> SplitBars:
+    """Devices that compute, communicate and copy for these shares of their time."""
+    segments = tuple(map(Segment, ("computation", "communication", "copies"), shares))
+    return SplitBars(tuple((name, sum(shares), segments) for name in devices), 0.6, 0.9)
+
+
 def strip(lanes: int, length_ns: int) -> StripDrawing:
     """A stretch in 100 columns whose second half is idle, for every cause alike."""
     part_ns = length_ns // (100 * len(Cause))
@@ -112,10 +130,15 @@ DRAWINGS: dict[str, Drawing] = {
     "one device": busy("rank 0, device 0"),
     "long scope": busy(LONG_SCOPE),
     "hostile scope": busy(HOSTILE_NAMES[2] + ", device 0"),
-    "eight devices": busy(*(f"rank {rank}, device {rank}" for rank in range(8))),
+    "eight devices": split(*(f"rank {rank}, device {rank}" for rank in range(8))),
+    "devices with long names": split(LONG_SCOPE, HOSTILE_NAMES[2]),
+    "devices that are always busy": split("gpu 0", "gpu 1", shares=(0.5, 0.4, 0.1)),
+    "devices of which kernels alone are known": SplitBars(
+        (("gpu 0", 0.5, (Segment("kernels", 0.5), Segment("copies", 0.0))),), 0.6, 0.9
+    ),
     "busy at 100 %": busy("device 0", ratio=1.0),
     "busy at 0 %": busy("device 0", ratio=0.0),
-    "forty devices": BusyBars(tuple((f"rank {r}", busy("").devices[0][1][:1]) for r in range(40)), 0.6, 0.9),
+    "forty devices": split(*(f"rank {rank}" for rank in range(40))),
     "one stream": strip(1, 3_907_825),
     "eight streams": strip(8, 76_000_000),
     "a strip of seconds": strip(2, 3_000_000_000),
@@ -161,6 +184,25 @@ def test_figures_do_not_follow_the_users_settings_and_leave_them_alone(tmp_path:
     with matplotlib.rc_context({"font.size": 40, "text.usetex": True, "svg.fonttype": "none"}):
         assert write_figure(figure_of(IDLE), tmp_path).read_bytes() == plain
         assert matplotlib.rcParams["font.size"] == 40
+
+
+def test_a_name_breaks_between_its_parts_and_is_cut_in_its_middle() -> None:
+    assert label("ncclKernel_SendRecv_RING_SIMPLE", 20) == "ncclKernel_SendRecv_\nRING_SIMPLE"
+    assert label("at::native::reduce_kernel<MeanOps>", 24) == "at::native::reduce_\nkernel<MeanOps>"
+    assert label("x" * 50, 20) == f"{'x' * 20}\n{'x' * 6}…{'x' * 13}"
+    assert label("a name", 20, 1) == "a name"
+
+
+@given(st.text(), st.integers(3, 30), st.integers(1, 3))
+def test_a_label_keeps_to_its_lines_and_width(text: str, width: int, lines: int) -> None:
+    rows = label(text, width, lines).split("\n")
+    assert len(rows) <= lines and max(map(len, rows)) <= width
+
+
+def test_kernels_that_share_a_short_name_are_told_apart() -> None:
+    names = ["void f<int>(int)", "void f<long>(long)", "void g<int>(int)"]
+    told = kernel_names([KernelBar(name, "gemm", 1, 0.1, 1.0) for name in names])
+    assert len(set(told)) == 3 and told[2] == short_name(names[2])
 
 
 def test_what_the_font_cannot_draw_stands_as_its_escape() -> None:

@@ -25,7 +25,7 @@ def normalised_report(folder: Path) -> str:
     record(folder / "investigation", decode_loop().write(folder / "decode_loop.json"))
     page = render(report_of(folder / "investigation"), lambda figure: f"figures/{figure.name}.svg")
     page = page.replace(str(folder), "/traces").replace(os.getcwd(), "/here")
-    page = page.replace(f"on host | {platform.node()} |", "on host | host |")
+    page = page.replace(f"analysed on host: {platform.node()};", "analysed on host: host;")
     page = page.replace(f"on `{platform.node()}` in", "on `host` in")
     return re.sub(r"`[0-9a-f]{64}`", "`sha256`", page)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reports.markdown_findings import SUMMARY_ROWS
 from reports.markdown_report import CONTENTS, render
-from reports.model import Figure
+from reports.model import Figure, FindingRow
 from tests.report_builders import HOSTILE_NAMES, cpu_only_trace, host_bound_trace, record, report_of
 from tests.test_markdown import parsed
 
@@ -34,11 +36,34 @@ def page(tmp_path: Path) -> str:
 
 
 def test_the_verdict_comes_first_with_n_and_strength_and_the_parts_follow_in_order(page: str) -> None:
-    first = page.split("## Validity")[0]
+    first = page.split("## Environment")[0]
     assert first.startswith("# Findings: t.json")
-    assert re.search(r"\*\*Verdict: HOST-BOUND\??\*\* Device busy \d+\.\d %", first)
-    assert "n = 18 device operations" in first and "*Strength: " in first and "**Do next:**" in first
+    assert re.search(r"\*\*Verdict: HOST-BOUND\??\*\* Device busy \d+\.\d %.* Idle \d+\.\d %", first)
+    assert "n = 18 device operations" in first and "*Strength: " in first
+    parts = ["**Do next:**", "| # | finding |", "**What this does not show.**", "**Checks that fired.**"]
+    assert [first.index(part) for part in parts] == sorted(first.index(part) for part in parts)
     assert headings(page) == list(CONTENTS)
+
+
+def test_a_negative_finding_stands_among_the_others_and_says_that_it_is_one(page: str) -> None:
+    assert re.search(r"\| \d \| \*negative\*: kernels are not the limit", page)
+
+
+def test_the_files_of_a_part_are_named_once(page: str) -> None:
+    part = page.split("#### Run 1")[1].split("\n## ")[0]
+    assert part.count("[A1]") == 1
+
+
+def test_of_more_findings_than_are_read_at_a_glance_the_rest_stands_further_down(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace().write(tmp_path / "t.json"))
+    report = report_of(tmp_path / "i")
+    member = report.findings[0].first
+    many = tuple(FindingRow(n, (member,)) for n in range(1, SUMMARY_ROWS + 3))
+    page = render(replace(report, findings=many), drawn)
+    summary, details = page.split("## Findings in detail")
+    assert f"| {SUMMARY_ROWS - 1} | " in summary and "*negative*" in summary
+    assert f"| {SUMMARY_ROWS} | " not in summary and f"| {SUMMARY_ROWS} | " in details
+    assert "3 more under [Findings in detail]" in summary
 
 
 def test_every_link_leads_to_a_heading(page: str) -> None:
@@ -79,7 +104,7 @@ def test_a_void_run_is_said_to_leave_no_finding(tmp_path: Path) -> None:
     record(tmp_path / "i", cpu_only_trace().write(tmp_path / "t.json"))
     page = rendered(tmp_path / "i")
     assert "**Verdict: VOID**" in page and "![" not in page and "**No figure.**" in page
-    assert page.count("a void result leaves no finding") == 2
+    assert page.count("a void result leaves none") == 1
 
 
 def test_several_runs_have_a_row_each_and_dropped_ones_are_named(tmp_path: Path) -> None:
@@ -92,7 +117,7 @@ def test_several_runs_have_a_row_each_and_dropped_ones_are_named(tmp_path: Path)
     assert re.search(r"\| 2 \| `first.json` \| \*\*HOST-BOUND", page)
     assert re.search(r"\| 3 \| `second.json` \| \*\*HOST-BOUND", page)
     assert re.search(
-        r"\*\*Dropped runs\.\*\*\n\n.*\n.*\n\| 1 \| HOST-BOUND.* \| run 2 is the same command", page
+        r"\*\*Dropped runs\.\*\*.*\n\n.*\n.*\n\| 1 \| HOST-BOUND.* \| run 2 is the same command", page
     )
 
 

@@ -8,21 +8,27 @@ from pathlib import Path
 import pytest
 
 from layers.evidence.finding import Finding, Strength
+from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
 from layers.evidence.store import Investigation
 from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import StoreError
 from reports.build import read_investigation
-from reports.layers_walked import LAYER_1, QUESTIONS
+from reports.layers_walked import KNOWN, LAYER_1, NOT_IN_VERSION, NOT_RECORDED
 from reports.lint import faults
-from reports.model import Basis, Figure, Paragraph, Report, Source, Table
+from reports.model import Basis, Figure, Folded, Paragraph, Report, Source, Table, unfolded
 from tests.evidence_builders import ARGUMENTS, ENDED, RESULT, STARTED, tables_file
 from tests.report_builders import cpu_only_trace, host_bound_trace, judged, record, record_result, report_of
 
 
 def tables(report: Report) -> dict[str, Table]:
-    return {b.title: b for layer in report.layers for b in layer.blocks if isinstance(b, Table)}
+    return {b.title: b for layer in report.layers for b in unfolded(layer.blocks) if isinstance(b, Table)}
+
+
+def sentences(report: Report) -> dict[str, Paragraph]:
+    blocks = (b for layer in report.layers for b in unfolded(layer.blocks))
+    return {b.label: b for b in blocks if isinstance(b, Paragraph)}
 
 
 def test_one_run_gives_its_verdict_with_n_and_strength(tmp_path: Path) -> None:
@@ -65,10 +71,17 @@ def test_a_trace_inside_the_investigation_is_found_after_the_folder_moved(tmp_pa
 def test_every_layer_has_a_row_and_those_not_run_a_reason(tmp_path: Path) -> None:
     record(tmp_path / "i", host_bound_trace().write(tmp_path / "t.json"))
     layers = {layer.title: layer for layer in report_of(tmp_path / "i").layers}
-    assert list(layers) == list(QUESTIONS)
-    assert layers[LAYER_1].why_not_run == "" and layers[LAYER_1].method and layers[LAYER_1].strength
-    assert all(layer.why_not_run for title, layer in layers.items() if title != LAYER_1)
-    assert "leads here next" in layers["Layer 2. Stacks"].why_not_run
+    assert list(layers) == [known.title for known in KNOWN]
+    layer1 = layers.pop(LAYER_1.title)
+    assert layer1.why_not_run == "" and layer1.method and layer1.strength
+    assert {layer.why_not_run for layer in layers.values()} == {NOT_IN_VERSION}
+
+
+def test_a_layer_whose_command_there_is_was_merely_not_recorded(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace().write(tmp_path / "t.json"))
+    layers = {layer.title: layer for layer in report_of(tmp_path / "i", commands=["sweep"]).layers}
+    assert layers["Layer 3. Concurrency sweep"].why_not_run == NOT_RECORDED
+    assert layers["Layer 4. A/B"].why_not_run == NOT_IN_VERSION
 
 
 def test_a_void_run_has_no_finding_no_figure_and_says_so(tmp_path: Path) -> None:
@@ -77,8 +90,7 @@ def test_a_void_run_has_no_finding_no_figure_and_says_so(tmp_path: Path) -> None
     (verdict,) = report.verdicts
     assert verdict.verdict.exit_code is Exit.INVALID and verdict.basis is None and verdict.strength is None
     assert (report.findings, report.negative, report.figures) == ((), (), ())
-    labels = [b.label for layer in report.layers for b in layer.blocks if isinstance(b, Paragraph)]
-    assert labels == ["No figure"]
+    assert list(sentences(report)) == ["No figure"]
     assert any("the busy ratio: " in text for text in report.not_measured)
     assert [artifact.path for artifact in report.artifacts] == [str(tmp_path / "t.json")]
 
@@ -90,7 +102,7 @@ def test_the_latest_run_on_the_same_bytes_counts_and_the_earlier_is_listed(tmp_p
     assert [verdict.run_id for verdict in report.verdicts] == [second]
     assert [(run.id, bool(run.dropped)) for run in report.runs] == [(first, True), (second, False)]
     assert f"run {second}" in report.runs[0].dropped
-    assert {raw.run_id for raw in report.raw_values} == {first, second}
+    assert {raw.run_id for raw in report.raw_values} == {second}
 
 
 def test_runs_on_different_bytes_stand_beside_each_other(tmp_path: Path) -> None:
@@ -99,7 +111,47 @@ def test_runs_on_different_bytes_stand_beside_each_other(tmp_path: Path) -> None
     report = report_of(tmp_path / "i")
     assert [verdict.run_id for verdict in report.verdicts] == [first, second]
     assert len(report.artifacts) == 2 and not any(run.dropped for run in report.runs)
-    assert {row.run_id for row in report.findings} == {first, second}
+    assert {m.run_id for row in report.findings for m in row.members} == {first, second}
+
+
+def test_runs_that_say_the_same_share_a_row_and_are_named_in_it(tmp_path: Path) -> None:
+    first = record(tmp_path / "i", host_bound_trace(["gemm"] * 9, steps=40).write(tmp_path / "a.json"))
+    second = record(tmp_path / "i", host_bound_trace(["gemm"], steps=40).write(tmp_path / "b.json"))
+    row = report_of(tmp_path / "i").findings[0]
+    assert [member.whose for member in row.members] == [f"run {second}", f"run {first}"]
+    assert row.first.statement.startswith("busy ")
+
+
+def test_the_latest_run_is_shown_whole_and_earlier_ones_folded_with_a_way_to_see_them(tmp_path: Path) -> None:
+    first = record(tmp_path / "i", host_bound_trace().write(tmp_path / "a.json"))
+    second = record(tmp_path / "i", host_bound_trace(["gemm"]).write(tmp_path / "b.json"))
+    report = report_of(tmp_path / "i")
+    blocks = next(layer.blocks for layer in report.layers if layer.title == LAYER_1.title)
+    folded = [block for block in blocks if isinstance(block, Folded) and "Inside" in block.title]
+    assert [figure.name for figure in report.figures] == [
+        *(f"run{second}-{kind}" for kind in ("busy", "timeline", "idle", "kernels")),
+        *(f"run{first}-{kind}" for kind in ("timeline", "idle", "kernels")),
+    ]
+    assert [block.title for block in folded] == ["Inside a.json, device 0"]
+    rest = sentences(report)["Everything else"]
+    assert rest.command == f"perfkit report --run {first} --output run{first}.md"
+
+
+def test_a_report_may_be_of_one_run_alone(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace().write(tmp_path / "a.json"))
+    second = record(tmp_path / "i", host_bound_trace(["gemm"]).write(tmp_path / "b.json"))
+    report = report_of(tmp_path / "i", only_run=second)
+    assert [run.id for run in report.runs] == [second] and report.title.startswith("b.json")
+    assert {figure.name for figure in report.figures} == {
+        f"run{second}-{kind}" for kind in ("busy", "timeline", "idle", "kernels")
+    }
+    assert faults(report) == []
+
+
+def test_a_run_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    run = record(tmp_path / "i", host_bound_trace().write(tmp_path / "a.json"))
+    with pytest.raises(StoreError, match=f"no run 77.*has runs {run} to {run}"):
+        report_of(tmp_path / "i", only_run=77)
 
 
 def test_devices_with_the_same_advice_share_a_row_that_the_least_busy_one_speaks_for(tmp_path: Path) -> None:
@@ -110,16 +162,36 @@ def test_devices_with_the_same_advice_share_a_row_that_the_least_busy_one_speaks
         traces.append(trace.write(tmp_path / f"rank{rank}.json"))
     record(tmp_path / "i", *traces)
     first = report_of(tmp_path / "i").findings[0]
-    assert [f.measurements[0].scope for f in first.findings] == ["rank 1, device 1", "rank 0, device 0"]
+    assert [member.whose for member in first.members] == ["rank 1, device 1", "rank 0, device 0"]
 
 
 def test_anatomy_is_that_of_the_least_busy_device_and_ratios_those_of_all(tmp_path: Path) -> None:
     traces = [host_bound_trace(["gemm"] * n).write(tmp_path / f"{n}.json") for n in (9, 2, 5)]
     record(tmp_path / "i", *traces)
     report = report_of(tmp_path / "i")
-    devices = [row[0] for row in tables(report)["Busy ratio by device and window"].rows if row[0]]
+    devices = [row[0] for row in tables(report)["Busy ratio by device"].rows]
     assert devices == ["9.json, device 0", "2.json, device 0", "5.json, device 0"]
-    assert tables(report)["The longest gaps"].basis.artifacts[0].path == str(traces[1])
+    gaps = sentences(report)["Longest gaps"].basis
+    assert isinstance(gaps, Basis) and gaps.artifacts[0].path == str(traces[1])
+    assert report.raw_values[0].measurement.scope == "2.json, device 0"
+
+
+def test_what_the_verdict_comes_down_to_is_said_with_it(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace().write(tmp_path / "t.json"))
+    (verdict,) = report_of(tmp_path / "i").verdicts
+    assert verdict.chiefly.startswith("idle ") and "of it: host was" in verdict.chiefly
+
+
+def test_each_of_a_few_steps_is_shown_and_the_spread_of_many(tmp_path: Path) -> None:
+    record(tmp_path / "few", host_bound_trace(steps=3).write(tmp_path / "few.json"))
+    few = tables(report_of(tmp_path / "few"))["Steps"]
+    assert few.basis.n == 3 and len(few.rows) == 3
+    record(tmp_path / "many", host_bound_trace(steps=40).write(tmp_path / "many.json"))
+    many = tables(report_of(tmp_path / "many"))["Steps, their spread"]
+    assert many.basis.n == 40
+    assert [row[2] for row in many.rows] == [
+        *("on the device", "busy", "idle", "busy share", "idle until the next")
+    ]
 
 
 def test_ratios_alone_give_a_figure_of_them_and_say_what_was_not_asked_for(tmp_path: Path) -> None:
@@ -189,6 +261,38 @@ def test_a_sampled_series_alone_is_no_void_result(tmp_path: Path) -> None:
     assert not any("void" in text for text in (*report.not_shown, *report.not_measured))
 
 
+def preflight(tmp_path: Path) -> int:
+    """A recorded pre-flight of a machine of which three facts are known."""
+    facts = [{"name": "machine", "facts": {"cpus": 2, "host": "h"}}, {"name": "gpus", "facts": {"0": "H100"}}]
+    result = Result(
+        "preflight",
+        Verdict("ready", False, "GPU 0 is free (utilisation 0 % in 4 samples)", Exit.OK),
+        guards=[Checked("PK019", "few-cores", Effect.NOTE, True, "2 cores")],
+        sections={"snapshot": {"sections": facts}},
+    )
+    return record_result(tmp_path, result, ["perfkit", "preflight"])
+
+
+def test_a_pre_flight_is_a_layer_that_was_run_and_its_baseline_is_known(tmp_path: Path) -> None:
+    record(tmp_path / "i", host_bound_trace().write(tmp_path / "t.json"))
+    run = preflight(tmp_path / "i")
+    report = report_of(tmp_path / "i")
+    assert report.layers[0].why_not_run == "" and not any(run.dropped for run in report.runs)
+    assert sentences(report)["READY"].plain == "GPU 0 is free (utilisation 0 % in 4 samples)"
+    assert sentences(report)["Checks that fired"].plain == "PK019 few-cores: 2 cores"
+    assert report.environment[0].value == f"3 facts recorded by perfkit preflight (run {run})"
+    assert not any("the baseline" in text for text in report.not_measured)
+    assert [verdict.verdict.word for verdict in report.verdicts] == ["host-bound"]
+    assert any(validity.code == "PK019" for validity in report.validity)
+    assert faults(report) == []
+
+
+def test_a_pre_flight_alone_gives_a_sound_report_without_a_verdict(tmp_path: Path) -> None:
+    preflight(tmp_path)
+    report = report_of(tmp_path)
+    assert report.verdicts == () and faults(report) == []
+
+
 def test_a_run_whose_document_this_perfkit_cannot_read_is_dropped_with_the_reason(tmp_path: Path) -> None:
     with Investigation.open(tmp_path / "i") as investigation:
         investigation.record(RESULT, ARGUMENTS, STARTED, ENDED)
@@ -203,7 +307,7 @@ def test_an_investigation_without_a_run_that_counts_still_gives_a_sound_report(t
     with Investigation.open(tmp_path) as investigation:
         investigation.record(RESULT, ARGUMENTS, STARTED, ENDED)
     report = report_of(tmp_path)
-    assert report.verdicts == () and "no run that counts" in report.title
+    assert report.verdicts == () and "no run of Layer 1 counts" in report.title
     assert all(layer.why_not_run for layer in report.layers)
     assert faults(report) == []
 

@@ -15,4 +15,8 @@ Investigation = Annotated[
     Path, typer.Option("--investigation", metavar="DIR", help="The investigation to append to.")
 ]
 
+InvestigationToRead = Annotated[
+    Path, typer.Option("--investigation", metavar="DIR", help="The investigation to read.")
+]
+
 NoRecord = Annotated[bool, typer.Option("--no-record", help="Print only; record nothing.")]

@@ -12,6 +12,7 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
 from perfkit.cli import options, output
+from perfkit.cli.registry import BY_NAME
 
 if TYPE_CHECKING:
     from reports.model import Report
@@ -20,10 +21,13 @@ DEFAULT_NAME = "report.md"
 
 
 def report(
-    investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
+    investigation: options.InvestigationToRead = options.DEFAULT_INVESTIGATION,
     output_file: Annotated[
         Path | None,
         typer.Option("--output", metavar="FILE", help="The file to write, if not report.md there."),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option("--run", metavar="N", help="Only this run, with all that it found.")
     ] = None,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Text and tables alone.")] = False,
     json: options.Json = False,
@@ -44,7 +48,7 @@ def report(
 
     path = output_file or investigation / DEFAULT_NAME
     with Investigation.open(investigation, create=False) as opened:
-        model = build_report(read_investigation(opened))
+        model = build_report(read_investigation(opened, run), BY_NAME)
     require_sound(model)
     refuse_foreign(path)
     figures = [] if no_figures else write_figures(model.figures, investigation / FIGURES)

@@ -1,0 +1,89 @@
+"""How the steps of one device differ: each of a few, the spread of many, by kind of step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from layers.evidence.wording import pct, time_text
+from layers.layer1_gpu_busy.model import Step, Steps, StepTime
+from reports.layer1_document import Anatomy
+from reports.layer1_subject import Subject
+from reports.markdown import shorten
+from reports.model import Column, Name, Table
+
+EACH_UP_TO = 10
+"""More steps are shown by their spread."""
+KINDS_SHOWN = 4
+NAME_CHARACTERS = 60
+
+EACH_COLUMNS = (
+    *(Column("step"), Column("n", "operations", numeric=True)),
+    *(Column(title, numeric=True) for title in ("on the device", "busy", "idle", "busy share")),
+    Column("idle until the next", numeric=True),
+)
+SPREAD_COLUMNS = (
+    *(Column("steps"), Column("n", "steps", numeric=True), Column("of each")),
+    *(Column(title, numeric=True) for title in ("minimum", "median", "maximum")),
+)
+
+Timed = tuple[Step, StepTime]
+
+
+def steps_table(subject: Subject, anatomy: Anatomy) -> Table | None:
+    """Busy and idle time of the steps that did something on the device; None where there is none."""
+    if anatomy.steps is None:
+        return None
+    pairs = zip(anatomy.steps.steps, anatomy.step_times, strict=True)
+    timed = [(step, time) for step, time in pairs if step.operations]
+    if not timed:
+        return None
+    basis = subject.basis(len(timed), "steps", f"first to last operation of each ({_found(anatomy.steps)})")
+    if len(timed) <= EACH_UP_TO:
+        return Table("Steps", EACH_COLUMNS, tuple(_row(*pair) for pair in timed), basis)
+    rows = tuple(row for kind in _kinds(timed) for row in _spread(kind))
+    return Table("Steps, their spread", SPREAD_COLUMNS, rows, basis)
+
+
+def _found(steps: Steps) -> str:
+    return f"found by {steps.method}"
+
+
+def _row(step: Step, time: StepTime) -> tuple[Name | str, ...]:
+    times = (_length(time), time.busy_ns, time.idle_ns)
+    name, after = Name(shorten(step.name, NAME_CHARACTERS)), time_text(time.idle_after_ns)
+    return name, f"{step.operations:,}", *map(time_text, times), pct(_busy_share(time)), after
+
+
+def _kinds(timed: Sequence[Timed]) -> list[list[Timed]]:
+    """The steps by kind, the most frequent kinds first; rarer ones stand in none of the rows."""
+    by_kind: dict[str, list[Timed]] = {}
+    for step, time in timed:
+        by_kind.setdefault(step.kind, []).append((step, time))
+    return sorted(by_kind.values(), key=lambda steps: -len(steps))[:KINDS_SHOWN]
+
+
+def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
+    """One row a quantity, with its extremes and its middle."""
+    times = [time for _, time in timed]
+    quantities: tuple[tuple[str, Callable[[StepTime], float], Callable[[float], str]], ...] = (
+        ("on the device", _length, time_text),
+        ("busy", lambda time: time.busy_ns, time_text),
+        ("idle", lambda time: time.idle_ns, time_text),
+        ("busy share", _busy_share, pct),
+        ("idle until the next", lambda time: time.idle_after_ns, time_text),
+    )
+    rows = []
+    for number, (what, value, write) in enumerate(quantities):
+        values = [value(time) for time in times]
+        name, n = ("", "") if number else (Name(timed[0][0].kind), f"{len(timed):,}")
+        rows.append((name, n, what, *map(write, (min(values), median(values), max(values)))))
+    return rows
+
+
+def _length(time: StepTime) -> int:
+    return time.busy_ns + time.idle_ns
+
+
+def _busy_share(time: StepTime) -> float:
+    return time.busy_ns / _length(time) if _length(time) else 0.0
