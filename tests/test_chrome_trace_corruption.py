@@ -31,7 +31,7 @@ from tests.trace_twin import Twin, text_of, twin_of_text
 from tests.writers.chrome import EPOCH_ORIGIN_NS, Layout
 
 ASKED = os.environ.get("PERFKIT_FUZZ_EXAMPLES")
-EXAMPLES = int(ASKED or 40)
+EXAMPLES = int(ASKED or 50)
 fuzz = settings(
     max_examples=EXAMPLES,
     derandomize=ASKED is None,
