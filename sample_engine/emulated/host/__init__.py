@@ -1,0 +1,1 @@
+"""The host's side of an emulated device; does not import torch."""

@@ -1,0 +1,68 @@
+"""Starts the device process, notices its end, and ends it.
+
+The process is started, not forked: a fork of a host with threads would inherit locks in any state. It ends
+when its standard input closes, so it never outlives the host, however the host ends; hence a host that forks
+children of its own must close `stdin_fd` in them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+from sample_engine.emulated.shared.block import SharedBlock, State, Word
+from sample_engine.emulated.shared.patience import Patience
+from sample_engine.errors import DeviceLost
+
+END_TIMEOUT_S = 5.0
+"""For a process whose input was closed to end by itself, before it is killed."""
+
+
+class DeviceProcess:
+    """The running device process of a block."""
+
+    def __init__(self, block: SharedBlock) -> None:
+        self._block = block
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sample_engine.emulated.worker.main", str(block.fd)],
+            stdin=subprocess.PIPE,
+            pass_fds=[block.fd],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_until_ready(self) -> None:
+        """Return when it takes commands (it imports torch first); raises DeviceLost."""
+        patience = Patience(0, polite=True)
+        while self._block.words[Word.STATE] == State.STARTING:
+            self.check()
+            patience.pause()
+        self.check()
+
+    def check(self) -> None:
+        """Raise DeviceLost when the process failed or ended."""
+        if self._block.words[Word.STATE] == State.FAILED:
+            text = self._block.failure[: self._block.words[Word.FAILURE_BYTES]]
+            raise DeviceLost(f"the device failed:\n{bytes(text).decode()}")
+        if self._process.poll() is not None:
+            end = _end(self._process.returncode)
+            raise DeviceLost(f"the device process ended ({end}); open another device")
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _end(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

@@ -1,0 +1,1 @@
+"""What both processes of an emulated device read and write."""

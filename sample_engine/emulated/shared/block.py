@@ -1,0 +1,134 @@
+"""The memory block that host and device process share, and the words in its first page.
+
+One anonymous file (memfd), mapped by both; it goes when the last of them ends, however that ends. Its first
+page is 64-bit unsigned words in native byte order, for anyone to read at `/proc/<host pid>/fd/<number>`
+(docs/engine.md): a word is always whole, two words need not be of one moment. Words of one writer share
+cache lines with no words of the other.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import accumulate
+
+WORD_BYTES = 8
+MAGIC = int.from_bytes(b"emudev01", "little")
+"""First word of every block; the digits are the version of this layout."""
+
+STREAMS = 2
+
+
+class State(IntEnum):
+    """How the device process is."""
+
+    STARTING = 0
+    READY = 1
+    FAILED = 2
+
+
+class Word(IntEnum):
+    """Index of each word. Names say the unit; counts are since the start."""
+
+    MAGIC = 0
+    HOST_PID = 1
+    BUDGET_BYTES = 2
+    PINNED_BYTES = 3
+    LOG_SLOTS = 4
+
+    # written by the host
+    RESERVED_BYTES = 8
+    PEAK_RESERVED_BYTES = 9
+    ALLOCATION_RETRIES = 10
+    ALLOCATION_FAILURES = 11
+    PROFILING = 12
+    """1 while activities are to be logged."""
+    KERNEL_NAMES = 13
+    LAYOUTS = 14
+    ISSUED = 16
+    """Last command put into stream 0; stream 1 follows."""
+
+    # written by the device process
+    STATE = 24
+    WORKER_PID = 25
+    BUSY_NS = 26
+    """Time in kernels and copies. There is one thread, so it is a union."""
+    DECODE_NS = 27
+    KERNELS = 28
+    COPIES = 29
+    REPLAYS = 30
+    LOGGED = 31
+    """Activities ever logged; the log keeps the last LOG_SLOTS."""
+    COMPLETED = 32
+    """Last command of stream 0 that has run; stream 1 follows."""
+    FAILURE_BYTES = 34
+    """Length of the text that says why STATE is FAILED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a block is made for; all else has a fixed size."""
+
+    budget_bytes: int
+    pinned_bytes: int
+    log_slots: int
+
+
+PAGE_BYTES = 4096
+FAILURE_BYTES = 4 * PAGE_BYTES
+NAME_SLOTS, NAME_BYTES = 1024, 256
+LAYOUT_SLOTS, LAYOUT_WORDS = 1 << 16, 16
+RING_SLOTS, RECORD_WORDS = 1024, 32
+"""As deep as the queue in front of a CUDA stream (1024 launches, HTA's constant)."""
+LOG_RECORD_WORDS = 8
+
+RECORD_BYTES = RECORD_WORDS * WORD_BYTES
+LAYOUT_BYTES = LAYOUT_WORDS * WORD_BYTES
+
+
+_BEFORE_RINGS = 4
+
+
+class SharedBlock:
+    """The mapped block, cut into its sections (byte views; `words` are the words of the first page).
+
+    The device process reads commands by slices of `map` itself, which is twice as fast as by views;
+    `ring_starts` are offsets in it.
+    """
+
+    def __init__(self, fd: int, sizes: Sizes) -> None:
+        lengths = (
+            *(PAGE_BYTES, FAILURE_BYTES, NAME_SLOTS * NAME_BYTES, LAYOUT_SLOTS * LAYOUT_BYTES),
+            *[RING_SLOTS * RECORD_BYTES] * STREAMS,
+            *(sizes.log_slots * LOG_RECORD_WORDS * WORD_BYTES, sizes.pinned_bytes),
+        )
+        self.fd = fd
+        self.sizes = sizes
+        os.ftruncate(fd, sum(lengths))
+        self.map = mmap.mmap(fd, sum(lengths))
+        ends = list(accumulate(lengths))
+        views = [memoryview(self.map)[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+        page, self.failure, self.names, self.layouts, *self.rings, self.log, self.pinned = views
+        self.words = page.cast("Q")
+        self.ring_starts = ends[_BEFORE_RINGS - 1 : _BEFORE_RINGS - 1 + STREAMS]
+
+
+def create_block(sizes: Sizes) -> SharedBlock:
+    """A new block, made by the host."""
+    block = SharedBlock(os.memfd_create("sample_engine.device"), sizes)
+    block.words[Word.HOST_PID] = os.getpid()
+    block.words[Word.BUDGET_BYTES] = sizes.budget_bytes
+    block.words[Word.PINNED_BYTES] = sizes.pinned_bytes
+    block.words[Word.LOG_SLOTS] = sizes.log_slots
+    block.words[Word.MAGIC] = MAGIC
+    return block
+
+
+def attach_block(fd: int) -> SharedBlock:
+    """The block behind a file descriptor that was inherited from the host."""
+    page = memoryview(os.pread(fd, PAGE_BYTES, 0)).cast("Q")
+    if page[Word.MAGIC] != MAGIC:
+        raise ValueError(f"file descriptor {fd} is no block of this version of the emulated device")
+    return SharedBlock(fd, Sizes(page[Word.BUDGET_BYTES], page[Word.PINNED_BYTES], page[Word.LOG_SLOTS]))

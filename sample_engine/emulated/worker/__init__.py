@@ -1,0 +1,1 @@
+"""The device process of an emulated device."""

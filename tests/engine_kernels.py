@@ -1,0 +1,64 @@
+"""Kernels for tests of the engine's device, among them some that behave badly."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import torch
+from torch import Tensor
+
+from sample_engine.kernel import kernel
+
+
+@kernel("...")
+def fill(out: Tensor, value: float) -> None:
+    out.fill_(value)
+
+
+@kernel("n:int64 n:int64")
+def append_digit(number: Tensor, digit: Tensor) -> None:
+    """number = 10 number + digit: the result tells in which order launches ran."""
+    number.mul_(10).add_(digit)
+
+
+@kernel("n:int64")
+def append(number: Tensor, digit: int) -> None:
+    number.mul_(10).add_(digit)
+
+
+@kernel("... ...")
+def double(out: Tensor, a: Tensor) -> None:
+    torch.mul(a, 2, out=out)
+
+
+@kernel("bn bk kn")
+def matmul(out: Tensor, a: Tensor, weight: Tensor) -> None:
+    torch.mm(a, weight, out=out)
+
+
+@kernel("...d ...d")
+def softmax(out: Tensor, a: Tensor) -> None:
+    torch.softmax(a, -1, out=out)
+
+
+@kernel("...")
+def mix(out: Tensor, whole: int, part: float, other: int) -> None:
+    out.fill_(whole + part + other)
+
+
+@kernel("n")
+def die(out: Tensor) -> None:
+    """The device process ends in the middle of a kernel."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@kernel("n")
+def fail(out: Tensor) -> None:
+    raise ArithmeticError("this kernel always fails")
+
+
+@kernel("n")
+def never_end(out: Tensor) -> None:
+    while True:
+        out.add_(1)
