@@ -24,8 +24,8 @@ from reports.layer1_unknowns import not_measured, not_shown
 from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
 from reports.model import RawValue, Report, RunVerdict, Validity
 
-TITLES_NAMED = 3
-"""Runs that the report's title names one by one."""
+TITLES_NAMED, CARDS_NAMED = 3, 2
+"""Runs and kinds of device that the report's title names one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,8 @@ def _title(runs: Sequence[Layer1Run]) -> str:
     what = ", ".join(list(named)[:TITLES_NAMED])
     more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""
     names = dict.fromkeys(d.device_name for r in runs for d in r.document.devices if d.device_name)
-    on = f" on {', '.join(names)}" if names else ""
+    cards = ", ".join(names) if len(names) <= CARDS_NAMED else f"{len(names)} kinds of device"
+    on = f" on {cards}" if names else ""
     day = max(r.run.call.ended for r in runs).date().isoformat()
     return f"{what}{more}{on} ({day})"
 

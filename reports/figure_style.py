@@ -122,7 +122,7 @@ def label(text: str, width: int, lines: int = 2) -> str:
                 rows.append("")
             rows[-1] += piece
     fitting = [*rows[: lines - 1], shorten("".join(rows[lines - 1 :]).strip(), width)]
-    return "\n".join(row.strip() for row in fitting)
+    return "\n".join(filter(None, (row.strip() for row in fitting)))
 
 
 def plain_axes(axes: Axes) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from layers.evidence.wording import exact_pct, pct
+from layers.evidence.wording import exact_pct, pct, time_text
 from reports.layer1_busy_figure import busy_figure
 from reports.layer1_document import WINDOW_NAMES, Anatomy, DeviceEntry, Layer1Document, WindowEntry
 from reports.layer1_ranks import rank_blocks
@@ -86,7 +86,7 @@ def _devices(document: Layer1Document, artifacts: Artifacts) -> Table:
 
 def _device_row(device: DeviceEntry, anatomy: Anatomy | None, artifacts: Artifacts) -> tuple[Cell, ...]:
     ratios = (_text(device.device_op_ratio), _text(device.kernel_time_ratio))
-    window = f"{device.window_us / 1e3:,.2f} ms"
+    window = time_text(device.window_us * 1e3)
     source = Source(artifacts(device.source))
     return (
         *(device.scope, device.word, *ratios, _exposed(device, anatomy), _chief(anatomy)),

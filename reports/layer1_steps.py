@@ -40,9 +40,11 @@ def steps_table(subject: Subject, anatomy: Anatomy) -> Table | None:
         return None
     basis = subject.basis(len(timed), "steps", f"first to last operation of each ({_found(anatomy.steps)})")
     if len(timed) <= EACH_UP_TO:
-        return Table("Steps", EACH_COLUMNS, tuple(_row(*pair) for pair in timed), basis)
-    rows = tuple(row for kind in _kinds(timed) for row in _spread(kind))
-    return Table("Steps, their spread", SPREAD_COLUMNS, rows, basis)
+        rows = [_row(*pair) for pair in timed]
+        rows[-1] = (*rows[-1][:-1], "none follows")
+        return Table("Steps", EACH_COLUMNS, tuple(rows), basis)
+    spreads = tuple(row for kind in _kinds(timed) for row in _spread(kind))
+    return Table("Steps, their spread", SPREAD_COLUMNS, spreads, basis)
 
 
 def _found(steps: Steps) -> str:

@@ -9,8 +9,9 @@ from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.findings import PHENOMENON
 from layers.layer1_gpu_busy.model import Symptom
 from reports.environment import python_frames
+from reports.file_names import files_name
 from reports.layer1_document import Anatomy
-from reports.layer1_section import Layer1Run, title_of
+from reports.layer1_section import Layer1Run
 
 OTHER_METHODS = (
     "SM active, tensor active and NVML util: no sampled series was given, so how full the device was while "
@@ -116,9 +117,9 @@ def not_shown(runs: Sequence[Layer1Run]) -> Iterator[str]:
     if any(run.document.measured for run in runs):
         yield EXACT
         yield PHENOMENON_ONLY
-    stacks = [title_of(r) for r in runs if any(python_frames(t) for t in r.document.traces)]
+    stacks = [trace.path for r in runs for trace in r.document.traces if python_frames(trace)]
     if stacks:
-        yield f"Python stacks were recorded in {', '.join(stacks)}. {STACKS_COST}"
+        yield f"Python stacks were recorded in {files_name(stacks, 'trace')}. {STACKS_COST}"
     yield BUSY_IS_NOT_FULL
     if len(runs) > 1:
         yield "Runs on different files stand beside each other; none is averaged with another."

@@ -20,9 +20,12 @@ WHERE = "`perfkit report --json` and the view measurement_details of investigati
 
 
 def raw_values(r: Report, blocks: BlockRenderer) -> Iterator[str]:
-    """Values that were measured alike stand in one line."""
+    """Values of the run that is shown whole; those that were measured alike stand in one line."""
     for run_id, of_run in groupby(r.raw_values, key=lambda raw: raw.run_id):
         values = list(of_run)
+        if run_id != r.verdicts[-1].run_id:
+            yield f"Run {run_id}: {len(values):,} measurements, in `perfkit report --run {run_id}`.\n"
+            continue
         groups = [list(alike) for _, alike in groupby(values, key=_alike)]
         lines = [f"- {_line(group, blocks)}\n" for group in groups[:LINES_SHOWN]]
         left = sum(map(len, groups[LINES_SHOWN:]))

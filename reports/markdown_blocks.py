@@ -31,8 +31,8 @@ FigurePath = Callable[[Figure], str]
 
 ARTIFACTS = "Commands and artifacts"
 ARTIFACTS_ANCHOR = "#commands-and-artifacts"
-LISTED = 3
-"""Artifacts that are named one by one."""
+LISTED = 2
+"""Neighbouring artifacts that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,15 @@ class BlockRenderer:
         return f"[{self.labels[artifact]}]({ARTIFACTS_ANCHOR})"
 
     def references(self, artifacts: Sequence[Artifact]) -> str:
-        """Links to several; a long row of neighbours as its first and last."""
+        """Links to several; a row of neighbours as its first and last."""
         all_labels = list(self.labels)
         places = [all_labels.index(artifact) for artifact in artifacts]
-        if len(places) > LISTED and places == list(range(places[0], places[-1] + 1)):
-            return f"{self.reference(artifacts[0])} to {self.reference(artifacts[-1])}"
-        return ", ".join(map(self.reference, artifacts))
+        rows = groupby(enumerate(places), key=lambda pair: pair[1] - pair[0])
+        return ", ".join(self._row([all_labels[place] for _, place in row]) for _, row in rows)
+
+    def _row(self, artifacts: Sequence[Artifact]) -> str:
+        links = list(map(self.reference, artifacts))
+        return f"{links[0]} to {links[-1]}" if len(links) > LISTED else ", ".join(links)
 
     def basis(self, basis: Basis | Computed, shared: Sequence[Artifact] = ()) -> str:
         """What numbers rest on, in one line; without the files where they were named before."""

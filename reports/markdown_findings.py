@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from layers.evidence.finding import Strength
 from layers.evidence.verdict import Exit
+from reports.device_lists import devices_text
 from reports.markdown import escape, inside, table
 from reports.markdown_blocks import BlockRenderer
 from reports.model import FindingRow, Member, Report
@@ -14,8 +15,6 @@ SUMMARY_ROWS = 8
 """Rows that are read at a glance; the others follow further down."""
 NEGATIVE_KEPT = 2
 """Negative findings that keep a place in the summary however many others there are."""
-SHOWN_ALIKE = 8
-"""Devices named in one row before the rest is counted; `--json` has what each of them says."""
 
 HEADERS = ["#", "finding", "evidence", "strength", "recommendation"]
 VOID = "No findings: a void result leaves none, neither for a change nor against one.\n"
@@ -72,10 +71,8 @@ def _row(row: FindingRow, blocks: BlockRenderer, next_step: str = "") -> list[st
 
 def _alike(others: Sequence[Member]) -> str:
     """On what else the same is asked for."""
-    if not others:
-        return ""
-    more = f" and {len(others) - SHOWN_ALIKE} more" if len(others) > SHOWN_ALIKE else ""
-    return f"<br>*also on {inside('; '.join(member.whose for member in others[:SHOWN_ALIKE]))}{more}*"
+    on = devices_text([member.whose for member in others])
+    return f"<br>*also on {inside(on)}*" if others else ""
 
 
 def _strength(row: FindingRow) -> str:

@@ -7,8 +7,10 @@ show; everything after it is there to be checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from layers.evidence.store_rows import StoredGuard
+from reports.device_lists import devices_text
 from reports.markdown import code, escape, inside, shorten, table
 from reports.markdown_appendix import commands, dropped_runs, raw_values
 from reports.markdown_blocks import ARTIFACTS, BlockRenderer, FigurePath, n_text, sentence
@@ -16,8 +18,8 @@ from reports.markdown_findings import finding_details, summary_table
 from reports.model import EnvironmentFact, Layer, Report, RunVerdict, Validity
 
 TITLE_CHARACTERS = 160
-SCOPES_NAMED = 8
-"""Devices that a check names before the rest is counted."""
+VALUES_SHOWN = 6
+"""Different values of one fact of the environment."""
 
 MAYBE = "The question mark: directional, it may hint and never conclude."
 
@@ -116,8 +118,7 @@ def _seen(fired: Sequence[StoredGuard], several_runs: bool) -> str:
     """What the first one saw, and on whom the others fired."""
     first, others = fired[0], [whose for g in fired[1:] if (whose := _whose(g, several_runs))]
     text = ": ".join(part for part in (_whose(first, several_runs), first.checked.message) if part)
-    more = f" and {len(others) - SCOPES_NAMED} more" if len(others) > SCOPES_NAMED else ""
-    also = f" *(also on {inside('; '.join(others[:SCOPES_NAMED]))}{more})*" if others else ""
+    also = f" *(also on {inside(devices_text(others))})*" if others else ""
     return inside(text) + also
 
 
@@ -127,16 +128,22 @@ def _whose(stored: StoredGuard, several_runs: bool) -> str:
 
 
 def _environment(r: Report) -> str:
+    """Facts of one name stand together, with the runs that know them where others do not."""
     if not r.environment:
         return "- nothing is known of where it ran\n"
     runs = {run for fact in r.environment for run in fact.runs}
-    facts = "; ".join(_fact(fact, len(fact.runs) < len(runs)) for fact in r.environment)
-    return f"- {facts}\n"
+    named = groupby(r.environment, key=lambda fact: fact.name)
+    facts = (f"{escape(name)}: {_values(list(alike), len(runs))}" for name, alike in named)
+    return f"- {'; '.join(facts)}\n"
 
 
-def _fact(fact: EnvironmentFact, of_some: bool) -> str:
-    whose = f" (run {', '.join(map(str, fact.runs))})" if of_some else ""
-    return f"{escape(fact.name)}: {escape(fact.value)}{whose}"
+def _values(facts: Sequence[EnvironmentFact], runs: int) -> str:
+    told = [
+        inside(fact.value) + (f" (run {', '.join(map(str, fact.runs))})" if len(fact.runs) < runs else "")
+        for fact in facts
+    ]
+    more = f" and {len(told) - VALUES_SHOWN} more" if len(told) > VALUES_SHOWN else ""
+    return ", ".join(told[:VALUES_SHOWN]) + more
 
 
 # Layers

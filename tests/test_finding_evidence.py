@@ -61,6 +61,12 @@ def test_idle_time_rests_on_the_shares_of_its_chief_cause_and_place_among_all_ga
     assert found.scope == "gpu 0"
 
 
+def test_idle_time_that_no_step_places_is_put_in_no_place() -> None:
+    unplaced = idle_of(80, {Cause.SYNC: 80}, {Place.UNPLACED: 80})
+    (found,) = (f for f in findings(replace(device(), idle=unplaced)) if "of the idle time" in f.statement)
+    assert list(values(found)) == ["idle_sync_share"] and "lies" not in found.statement
+
+
 def test_a_symptom_rests_on_what_was_seen_and_the_file_that_shows_it() -> None:
     (found,) = (f for f in findings(device(symptom("S1"))) if "S1" in f.statement)
     assert found.statement == "gpu 0: S1 Something slow"
@@ -75,10 +81,10 @@ def test_a_symptom_that_is_not_there_is_no_finding() -> None:
 @pytest.mark.parametrize("code", ["S4", "S8"])
 def test_where_the_host_is_the_limit_a_slow_kernel_comes_after_it(code: str) -> None:
     found = findings(device(symptom(code)))
-    slow = next(f for f in found if code in f.statement)
+    slow = next(f for f in found if f.statement == f"gpu 0: {code} Something slow")
     ruled_out = next(f for f in found if f.negative)
     assert slow.recommendation == f"{AFTER_HOST}Look here"
-    assert f"{code} can win no more than that" in ruled_out.recommendation
+    assert ruled_out.statement.endswith(f"would save at most 20.0 %, {code} included")
 
 
 def test_where_the_device_is_the_limit_a_slow_kernel_is_looked_at_now() -> None:

@@ -190,7 +190,7 @@ def test_a_name_breaks_between_its_parts_and_is_cut_in_its_middle() -> None:
     assert label("ncclKernel_SendRecv_RING_SIMPLE", 20) == "ncclKernel_SendRecv_\nRING_SIMPLE"
     assert label("at::native::reduce_kernel<MeanOps>", 24) == "at::native::reduce_\nkernel<MeanOps>"
     assert label("x" * 50, 20) == f"{'x' * 20}\n{'x' * 6}…{'x' * 13}"
-    assert label("a name", 20, 1) == "a name"
+    assert label("a name", 20, 1) == label("a name", 20, 2) == "a name"
 
 
 @given(st.text(), st.integers(3, 30), st.integers(1, 3))

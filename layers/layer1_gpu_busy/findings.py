@@ -22,7 +22,7 @@ from layers.layer1_gpu_busy.exposed import ALL_RANKS as ALL_RANKS
 from layers.layer1_gpu_busy.exposed import WORTH_EXPOSED as WORTH_EXPOSED
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.kernel_names import short_name as short_name
-from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Place, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.thresholds import Word
 
@@ -93,8 +93,10 @@ class _Found:
         if word is Word.HOST_BOUND:
             why = "it was idle with work already queued" if queued else "the host does not keep it busy"
             yield self._concluded(f"{base}: {why}", next_step(word, device))
+            codes = [s.code for s in device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
+            these = f", {' and '.join(codes)} included" if codes else ""
             limit = f"kernels are not the limit: making all of them free would save at most {pct(ratio)}"
-            yield self._concluded(limit, self._leave_kernels(), negative=True)
+            yield self._concluded(f"{limit}{these}", "leave kernels alone", negative=True)
         elif word is Word.DEVICE_BOUND:
             limit = f"the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
             yield self._concluded(f"{base}: the device is the limit", top_kernel_advice(device))
@@ -113,6 +115,9 @@ class _Found:
             return
         of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {counted(idle.gaps, 'gap')}"
         what = f"{pct(cause_ns / idle.idle_ns)} of the idle time ({of_what}): {cause}"
+        if place is Place.UNPLACED:
+            yield self._hinted(what, BY_CAUSE[cause], idle_share(cause))
+            return
         where = f"{what}; most of it lies {place} ({pct(place_ns / idle.idle_ns)})"
         yield self._hinted(where, BY_CAUSE[cause], idle_share(cause), idle_share(place))
 
@@ -135,12 +140,6 @@ class _Found:
             evidence=symptom.numbers,
             artifacts=tuple(dict.fromkeys(m.artifact for m in self.measurements if m.artifact)),
         )
-
-    def _leave_kernels(self) -> str:
-        """What to leave alone, and how that goes with a symptom of the kernels."""
-        codes = [s.code for s in self.device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
-        but = f"; {' and '.join(codes)} can win no more than that, and only after the host" if codes else ""
-        return f"leave kernels alone{but}"
 
     def _concluded(self, statement: str, recommendation: str, *, negative: bool = False) -> Finding:
         """A finding on the busy ratios."""
