@@ -32,7 +32,7 @@ KINDS = {
 BAR_INCHES = 0.3
 FRAME_INCHES = 1.1
 """Axis and legend."""
-NAME_CHARACTERS = 26
+NAME_CHARACTERS = 34
 
 
 def draw_split(drawing: SplitBars, title: str, about: str) -> Figure:

@@ -76,7 +76,7 @@ TAG_GUARDS: tuple[Guard[TagFacts], ...] = (
         cause="The function was not called, another one of that name was, the module ran as __main__, or the "
         "process that calls it was started with PYTHONPATH cleared.",
         detection="No call of the tag in any process.",
-        remedy="Drive some load; see which function is called (perfkit layer2); name the class that has it.",
+        remedy="Drive some load; see which function is called (py-spy top); name the class that has it.",
         source="perfkit: a treatment counts only with proof that it ran.",
         check=_never_called,
     ),
