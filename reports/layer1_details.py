@@ -55,7 +55,16 @@ def _ranges(subject: Subject, ranges: tuple[PhaseRow, ...]) -> Paragraph:
 
 def _range(phase: PhaseRow) -> str:
     host = f"n = {phase.n:,}, host {time_text(phase.host_total_ns)}"
-    return f"{host}, device busy {time_text(phase.device_busy_ns)} with {phase.device_ops:,} operations"
+    return f"{host}, device busy {time_text(phase.device_busy_ns)} with {_launched(phase)}"
+
+
+def _launched(phase: PhaseRow) -> str:
+    """The range's own work, and apart from it what other threads launched meanwhile."""
+    own, meanwhile = f"{phase.device_ops:,} operations", phase.meanwhile_ops
+    if not meanwhile:
+        return own
+    busy = time_text(phase.meanwhile_busy_ns)
+    return f"{own} of its own thread; other threads launched {meanwhile:,} meanwhile, busy {busy}"
 
 
 def _operators(subject: Subject, anatomy: Anatomy, steps: int) -> Paragraph:

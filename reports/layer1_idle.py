@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from layers.evidence.wording import counted, pct, time_text
-from layers.layer1_gpu_busy.findings import short_name
+from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, Gap, IdleAnatomy, Place, Steps, Strip
 from reports.drawings import IdleBars, StripDrawing
 from reports.layer1_document import Anatomy

@@ -10,7 +10,8 @@ from layers.evidence.finding import Finding
 from layers.evidence.measurement import Artifact, Measurement
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.busy import measure_busy
-from layers.layer1_gpu_busy.findings import AFTER_HOST, ALL_RANKS, WORTH_EXPOSED, device_findings
+from layers.layer1_gpu_busy.exposed import ALL_RANKS, WORTH_EXPOSED
+from layers.layer1_gpu_busy.findings import AFTER_HOST, device_findings
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, Overlap, Place, Symptom
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.thresholds import Word

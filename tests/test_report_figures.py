@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from layers.layer1_gpu_busy.findings import short_name
+from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripLane
 from parsers.errors import StoreError
 from reports.drawings import (

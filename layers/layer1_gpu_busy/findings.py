@@ -18,10 +18,9 @@ from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
-from layers.layer1_gpu_busy.exposed import ALL_RANKS as ALL_RANKS
-from layers.layer1_gpu_busy.exposed import WORTH_EXPOSED as WORTH_EXPOSED
+from layers.layer1_gpu_busy.exposed import ALL_RANKS, WORTH_EXPOSED
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
-from layers.layer1_gpu_busy.kernel_names import short_name as short_name
+from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Place, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.thresholds import Word
