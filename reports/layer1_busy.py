@@ -20,10 +20,10 @@ NOTHING_TO_DRAW = "no busy ratio was measured that means anything, so there is n
 
 DEVICE_COLUMNS = (
     *(Column("device"), Column("verdict")),
-    *(Column(title, numeric=True) for title in ("device-op time", "kernel time", "exposed communication")),
-    Column("chief cause of idle time"),
+    *(Column(title, numeric=True) for title in ("device-op time", "kernel time")),
     *(Column("n", "operations", numeric=True), Column("window", numeric=True), Column("from")),
 )
+ANATOMY_COLUMNS = (Column("exposed communication", numeric=True), Column("chief cause of idle time"))
 SAMPLED_COLUMNS = (
     *(Column("method"), Column("device")),
     *(Column(title, numeric=True) for title in ("NVML util", "SM active", "tensor active")),
@@ -47,7 +47,7 @@ def ratio_blocks(
     for table in document.ranks:
         yield from rank_blocks(table, traced, artifacts)
     if document.sampled:
-        yield _sampled(document.sampled, artifacts)
+        yield _sampled(document, artifacts)
 
 
 def least_busy(document: Layer1Document) -> DeviceEntry | None:
@@ -77,21 +77,26 @@ def _devices(document: Layer1Document, artifacts: Artifacts) -> Table:
     devices = document.traced
     anatomy = {a.scope: a for a in document.anatomy}
     shown = sorted(devices, key=lambda d: d.ratio)[:DEVICES_SHOWN]
-    rows = tuple(_device_row(d, anatomy.get(d.scope), artifacts) for d in devices if d in shown)
+    columns = (*DEVICE_COLUMNS, *(ANATOMY_COLUMNS if anatomy else ()))
+    rows = tuple(
+        (*_device_row(d, artifacts), *(_anatomy_cells(d, anatomy.get(d.scope)) if anatomy else ()))
+        for d in devices
+        if d in shown
+    )
     title = "Busy ratio by device"
     if len(shown) < len(devices):
         title = f"{title}, the {len(shown)} least busy of {len(devices)} (perfkit report --json has all)"
-    return Table(title, DEVICE_COLUMNS, rows, devices_basis(devices, artifacts))
+    return Table(title, columns, rows, devices_basis(devices, artifacts))
 
 
-def _device_row(device: DeviceEntry, anatomy: Anatomy | None, artifacts: Artifacts) -> tuple[Cell, ...]:
+def _device_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:
     ratios = (_text(device.device_op_ratio), _text(device.kernel_time_ratio))
-    window = time_text(device.window_us * 1e3)
-    source = Source(artifacts(device.source))
-    return (
-        *(device.scope, device.word, *ratios, _exposed(device, anatomy), _chief(anatomy)),
-        *(f"{device.events:,}", window, source),
-    )
+    window, source = time_text(device.window_us * 1e3), Source(artifacts(device.source))
+    return device.scope, device.word, *ratios, f"{device.events:,}", window, source
+
+
+def _anatomy_cells(device: DeviceEntry, anatomy: Anatomy | None) -> tuple[Cell, ...]:
+    return _exposed(device, anatomy), _chief(anatomy)
 
 
 def _exposed(device: DeviceEntry, anatomy: Anatomy | None) -> str:
@@ -111,12 +116,13 @@ def _chief(anatomy: Anatomy | None) -> str:
     return f"{cause} ({pct(ns / idle.idle_ns)})"
 
 
-def _sampled(devices: Sequence[DeviceEntry], artifacts: Artifacts) -> Table:
+def _sampled(document: Layer1Document, artifacts: Artifacts) -> Table:
     """What other methods say: each answers a question of its own."""
+    devices, title = document.sampled, "Other methods, beside it" if document.traced else "Sampled series"
     rows = tuple(_sampled_row(device, artifacts) for device in devices)
     files = tuple(dict.fromkeys(artifacts(d.source) for d in devices))
     basis = Basis(sum(d.events for d in devices), "samples", "sampled series: means", files)
-    return Table("Other methods, beside it", SAMPLED_COLUMNS, rows, basis)
+    return Table(title, SAMPLED_COLUMNS, rows, basis)
 
 
 def _sampled_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:

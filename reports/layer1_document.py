@@ -59,8 +59,8 @@ class DeviceEntry:
 
     method: str
     source: str
-    device: int
     events: int
+    device: int | None = None
     scope: str = ""
     word: str = ""
     kernels: int = 0

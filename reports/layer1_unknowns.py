@@ -58,8 +58,10 @@ def _of_files(run: Layer1Run) -> Iterator[str]:
         for loss in trace.losses:
             where = f" at byte {loss.offset:,}" if loss.offset >= 0 else ""
             yield f"{name}: {loss.what}{where}; {counted(loss.lost_bytes, 'byte')} given up"
-        if trace.busy_only:
-            yield f"{name}: idle time, kernels and steps were not asked for (--busy-only)"
+    ratios_alone = [trace.path for trace in run.document.traces if trace.busy_only]
+    if ratios_alone:
+        files = files_name(ratios_alone, "trace")
+        yield f"{files}: idle time, kernels and steps were not asked for (--busy-only)"
     for device in run.document.traced:
         if device.device_op_ratio is None:
             yield f"{device.scope}: no ratio, since its window has no length"

@@ -19,6 +19,7 @@ NEGATIVE_KEPT = 2
 HEADERS = ["#", "finding", "evidence", "strength", "recommendation"]
 VOID = "No findings: a void result leaves none, neither for a change nor against one.\n"
 NONE = "No findings.\n"
+EACH = "- `perfkit report --json` has the finding of each device that a row stands for\n"
 
 
 def summary_table(r: Report, blocks: BlockRenderer) -> str:
@@ -42,10 +43,7 @@ def finding_details(r: Report, blocks: BlockRenderer) -> str:
     told = ((row.number, row.first.finding.disproof) for row in rows)
     disproofs = (f"what would disprove {number}: {disproof}" for number, disproof in told if disproof)
     several = any(len(row.members) > 1 for row in rows)
-    rest = (
-        "`perfkit report --json` has the finding of each device that a row stands for.\n" if several else ""
-    )
-    return further + _list([*_by_rule(rows), *disproofs]) + rest
+    return further + _list([*_by_rule(rows), *disproofs]) + (EACH if several else "")
 
 
 def _in_summary(r: Report) -> list[FindingRow]:

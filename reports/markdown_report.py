@@ -54,7 +54,7 @@ def _summary(r: Report, blocks: BlockRenderer) -> Iterator[str]:
     yield summary_table(r, blocks)
     if r.not_shown:
         yield f"**What this does not show.** {' '.join(map(escape, r.not_shown))}\n"
-    yield _validity(r.validity)
+    yield _validity(r.validity, len(r.verdicts) > 1)
     links = (f"[{title}](#{title.lower().replace(' ', '-')})" for title in CONTENTS)
     yield f"{' · '.join(links)}\n"
 
@@ -98,10 +98,9 @@ def _because(v: RunVerdict) -> str:
 # Validity, environment
 
 
-def _validity(validity: Sequence[Validity]) -> str:
+def _validity(validity: Sequence[Validity], several_runs: bool) -> str:
     """The checks that fired, each in a line, and by name those that did not."""
     fired = [v for v in validity if v.fired]
-    several_runs = len({g.run_id for v in fired for g in v.fired}) > 1
     lines = (f"- {_check(v)}: {_seen(v.fired, several_runs)}\n" for v in fired)
     explain = f"`perfkit explain {fired[0].code}` says what it means and what to do." if fired else "None."
     clear = [f"{v.code} {escape(v.name)}" for v in validity if not v.fired]
@@ -131,9 +130,8 @@ def _environment(r: Report) -> str:
     """Facts of one name stand together, with the runs that know them where others do not."""
     if not r.environment:
         return "- nothing is known of where it ran\n"
-    runs = {run for fact in r.environment for run in fact.runs}
     named = groupby(r.environment, key=lambda fact: fact.name)
-    facts = (f"{escape(name)}: {_values(list(alike), len(runs))}" for name, alike in named)
+    facts = (f"{escape(name)}: {_values(list(alike), len(r.verdicts))}" for name, alike in named)
     return f"- {'; '.join(facts)}\n"
 
 

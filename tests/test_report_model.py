@@ -245,7 +245,7 @@ def test_a_sampled_series_alone_is_no_void_result(tmp_path: Path) -> None:
     log = Artifact("/logs/smi.csv", "cd" * 32, 512)
     util = Measurement("nvml_util_pct", 37.0, "%", 40, "samples", "nvidia-smi", log, "gpu 0")
     finding = Finding("gpu 0: busy", Strength.WEAK, "indirect", "record a trace", measurements=(util,))
-    row = {"method": "nvidia-smi", "source": log.path, "device": 0, "events": 40, "nvml_util_pct": 37.0}
+    row = {"method": "nvidia-smi", "source": log.path, "scope": "gpu 0", "events": 40, "nvml_util_pct": 37.0}
     limits = {"host_bound": 0.6, "device_bound": 0.9}
     result = Result(
         "layer1",
