@@ -115,7 +115,7 @@ def any_of(numbers: str, *conditions: Condition) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class SymptomRule:
-    """One entry of the catalogue; `check` is its only code. `name`: the title, written like a guard's name."""
+    """One entry of the catalogue; `check` is its only code. `name`: the title, written as a guard's name."""
 
     code: str
     title: str
