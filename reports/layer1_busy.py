@@ -4,7 +4,7 @@ and what sampled series say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from layers.evidence.wording import exact_pct, pct, time_text
 from reports.layer1_busy_figure import busy_figure
