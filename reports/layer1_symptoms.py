@@ -18,7 +18,8 @@ def symptom_blocks(subject: Subject, anatomy: Anatomy, document: Layer1Document)
     """What is there on any device of the run, and what this device was looked at for without finding it."""
     yield from _there(document)
     if absent := [symptom for symptom in anatomy.symptoms if symptom.present is False]:
-        title = f"Symptoms looked for and not there: {', '.join(s.code for s in absent)}"
+        where = f" on {anatomy.scope}" if len(document.anatomy) > 1 else ""
+        title = f"Symptoms looked for and not there{where}: {', '.join(s.code for s in absent)}"
         seen = (Paragraph(_name(s), f"{s.numbers}{_close(s)}. Threshold: {s.threshold}") for s in absent)
         yield Folded(title, tuple(seen), subject.basis(len(absent), "symptoms", "the symptom catalogue"))
 
