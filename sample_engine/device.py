@@ -147,7 +147,7 @@ class Device(Protocol):
         """Name what the host does in the `with` block, in profiles (an NVTX range on CUDA)."""
 
     def start_profile(self) -> None:
-        """Record every launch, kernel and copy from here on."""
+        """Record every launch, kernel and copy from here on; what is queued already shows without launch."""
 
     def stop_profile(self, path: Path) -> None:
         """Wait for the device, and write what was recorded as a chrome trace (gzip if named so)."""

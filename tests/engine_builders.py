@@ -1,10 +1,10 @@
-"""What tests of the engine's emulated device share. Importing this skips a test module where torch is absent."""
+"""What tests of the engine's emulated device share; skips a module that imports it where torch is absent."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,6 @@ import pytest
 from sample_engine.dtypes import DTYPES
 from sample_engine.emulated.host.buffers import EmulatedBuffer
 from sample_engine.emulated.host.device import EmulatedDevice
-from sample_engine.emulated.host.stream import EmulatedStream
 
 pytest.importorskip("torch")
 
@@ -24,9 +23,26 @@ BUDGET_BYTES = 1 << 20
 Array = npt.NDArray[Any]
 
 
-def upload(device: EmulatedDevice, values: Sequence[Any] | Array, stream: int = 0) -> EmulatedBuffer:
+@contextmanager
+def small_device(budget_bytes: int = BUDGET_BYTES, **options: Any) -> Iterator[EmulatedDevice]:
+    """A device with little memory."""
+    with EmulatedDevice(budget_bytes, pinned_bytes=BUDGET_BYTES, **options) as device:
+        yield device
+
+
+@contextmanager
+def paused(device: EmulatedDevice) -> Iterator[None]:
+    """The device process stands still in the `with` block, so that commands pile up."""
+    device.synchronize()
+    os.kill(device.process_id, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(device.process_id, signal.SIGCONT)
+
+
+def upload(device: EmulatedDevice, array: Array, stream: int = 0) -> EmulatedBuffer:
     """A buffer with these values."""
-    array = np.asarray(values)
     dtype = next(one for one in DTYPES if one.name == array.dtype.name)
     slot = device.pinned(array.shape, dtype)
     slot.array[...] = array
@@ -43,20 +59,6 @@ def download(device: EmulatedDevice, buffer: EmulatedBuffer, stream: int = 0) ->
     return slot.array.copy()
 
 
-@contextmanager
-def paused(device: EmulatedDevice) -> Iterator[None]:
-    """The device process stands still in the `with` block, so commands pile up."""
-    device.synchronize()
-    os.kill(device.process_id, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(device.process_id, signal.SIGCONT)
-
-
-def number(device: EmulatedDevice, value: int = 0, stream: int = 0) -> EmulatedBuffer:
-    """One int64, for kernels that append digits."""
-    return upload(device, np.array([value]), stream)
-
-
-__all__ = ["Array", "BUDGET_BYTES", "EmulatedStream", "download", "number", "paused", "upload"]
+def number(device: EmulatedDevice, stream: int = 0) -> EmulatedBuffer:
+    """One int64, zero: kernels append digits to it."""
+    return upload(device, np.zeros(1, np.int64), stream)

@@ -1,4 +1,4 @@
-"""Kernels for tests of the engine's device, among them some that behave badly."""
+"""Kernels for tests of the engine's device; the last three behave badly."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch import Tensor
 from sample_engine.kernel import kernel
 
 
-@kernel("...")
+@kernel("...:any")
 def fill(out: Tensor, value: float) -> None:
     out.fill_(value)
 
 
-@kernel("n:int64 n:int64")
-def append_digit(number: Tensor, digit: Tensor) -> None:
-    """number = 10 number + digit: the result tells in which order launches ran."""
+@kernel("n:int64")
+def append(number: Tensor, digit: int) -> None:
+    """The result tells in which order launches ran."""
     number.mul_(10).add_(digit)
 
 
-@kernel("n:int64")
-def append(number: Tensor, digit: int) -> None:
+@kernel("n:int64 n:int64")
+def append_number(number: Tensor, digit: Tensor) -> None:
     number.mul_(10).add_(digit)
 
 
@@ -42,23 +42,23 @@ def softmax(out: Tensor, a: Tensor) -> None:
     torch.softmax(a, -1, out=out)
 
 
-@kernel("...")
-def mix(out: Tensor, whole: int, part: float, other: int) -> None:
+@kernel("n")
+def combine(out: Tensor, whole: int, part: float, other: int) -> None:
     out.fill_(whole + part + other)
 
 
-@kernel("n")
+@kernel("n:int64")
 def die(out: Tensor) -> None:
     """The device process ends in the middle of a kernel."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@kernel("n")
+@kernel("n:int64")
 def fail(out: Tensor) -> None:
     raise ArithmeticError("this kernel always fails")
 
 
-@kernel("n")
+@kernel("n:int64")
 def never_end(out: Tensor) -> None:
     while True:
         out.add_(1)

@@ -15,6 +15,8 @@ from sample_engine.emulated.host.pinned import PinnedSlot, pinned_slot
 from sample_engine.emulated.host.stream import EmulatedStream
 from sample_engine.emulated.shared.activity_log import read_activities
 from sample_engine.emulated.shared.block import Sizes, Word, create_block
+from sample_engine.emulated.shared.counters import Counters, counters_in
+from sample_engine.errors import DeviceLost
 from sample_engine.profile import Profile
 from sample_engine.trace import write_trace
 from sample_engine.trace_graphs import GraphTrace
@@ -43,7 +45,11 @@ class EmulatedDevice:
         self._graph_trace: GraphTrace = graph_trace
         self._profile_begun_ns = self._profile_first = 0
         self.streams = (EmulatedStream(self._context, 0), EmulatedStream(self._context, 1))
-        self._context.process.wait_until_ready()
+        try:
+            self._context.process.wait_until_ready()
+        except DeviceLost:
+            self.close()
+            raise
 
     @property
     def process_id(self) -> int:
@@ -51,9 +57,9 @@ class EmulatedDevice:
         return self._context.process.pid
 
     @property
-    def block_path(self) -> str:
+    def block_path(self) -> Path:
         """Where other processes read the shared block (docs/engine.md)."""
-        return f"/proc/{os.getpid()}/fd/{self._block.fd}"
+        return Path(f"/proc/{os.getpid()}/fd/{self._block.fd}")
 
     def pinned(self, shape: Shape, dtype: DType) -> PinnedSlot:
         interned = self._context.layouts.contiguous(dtype, shape)
@@ -63,6 +69,10 @@ class EmulatedDevice:
     def synchronize(self) -> None:
         for stream in self.streams:
             stream.synchronize()
+
+    def counters(self) -> Counters:
+        """What the device did so far."""
+        return counters_in(self._block.words)
 
     def memory(self) -> Memory:
         return self._context.memory.memory()

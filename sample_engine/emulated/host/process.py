@@ -11,10 +11,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from sample_engine.emulated.shared.block import SharedBlock, State, Word
-from sample_engine.emulated.shared.patience import Patience
 from sample_engine.errors import DeviceLost
+
+START_NAP_S = 10e-3
+"""Between two looks at a process that starts, which takes a second or two."""
 
 END_TIMEOUT_S = 5.0
 """For a process whose input was closed to end by itself, before it is killed."""
@@ -38,10 +41,9 @@ class DeviceProcess:
 
     def wait_until_ready(self) -> None:
         """Return when it takes commands (it imports torch first); raises DeviceLost."""
-        patience = Patience(0, polite=True)
         while self._block.words[Word.STATE] == State.STARTING:
             self.check()
-            patience.pause()
+            time.sleep(START_NAP_S)
         self.check()
 
     def check(self) -> None:

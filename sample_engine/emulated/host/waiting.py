@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from sample_engine.emulated.shared.block import SharedBlock, Word
 from sample_engine.emulated.shared.ordering import WEAK, fence
-from sample_engine.emulated.shared.patience import Patience
+from sample_engine.emulated.shared.patience import NAP_S, Patience
 
-LOOKS = 50
-"""About 50 µs at one sched_yield(2) each, more than a kernel takes and less than a step."""
+LOOKS = 200
+"""About 0.2 ms at one sched_yield(2) each: longer than a few kernels, shorter than a step."""
 
 
 class Progress:
@@ -29,9 +29,9 @@ class Progress:
 
     def wait_for(self, number: int) -> int:
         """Wait until this command has completed, and return how many have; raises DeviceLost."""
-        patience = Patience(LOOKS, polite=True)
+        patience = Patience(LOOKS, longest_nap_s=NAP_S, polite=True)
         self._check()
         while (done := self.completed()) < number:
-            patience.pause()
-            self._check()
+            if patience.pause():
+                self._check()
         return done

@@ -17,15 +17,16 @@ import torch
 
 from sample_engine.emulated.shared.block import FAILURE_BYTES, STREAMS, SharedBlock, State, Word, attach_block
 from sample_engine.emulated.shared.ordering import WEAK, fence
-from sample_engine.emulated.shared.patience import Patience, sharpen_naps
+from sample_engine.emulated.shared.patience import Patience
 from sample_engine.emulated.worker.coroutine import Graphs, StreamCoroutine
 from sample_engine.emulated.worker.decoder import Decoder
 from sample_engine.emulated.worker.ledger import Ledger
 from sample_engine.emulated.worker.views import Views
 
-LOOKS = 1000
-"""About 0.2 ms of looking for a next command before the first nap: longer than a host takes between two
-launches of a step."""
+LOOKS = 4000
+"""About 1 ms of looking for a next command before the first nap: what a host may take between two steps."""
+LONGEST_NAP_S = 500e-6
+"""Of an idle device; what a request that comes then may lose."""
 
 
 def main() -> None:
@@ -42,14 +43,13 @@ def main() -> None:
 def serve(block: SharedBlock) -> None:
     """Run commands for ever."""
     torch.set_num_threads(1)
-    sharpen_naps()
     with torch.inference_mode():
         first, second = (iter(stream.run()) for stream in make_streams(block))
         gc.freeze()
         gc.disable()  # the loop makes no cycles, and a collection would show as a slow kernel
         block.words[Word.WORKER_PID] = os.getpid()
         block.words[Word.STATE] = State.READY
-        patience = Patience(LOOKS, polite=False)
+        patience = Patience(LOOKS, longest_nap_s=LONGEST_NAP_S, polite=False)
         while True:
             if next(first) | next(second):
                 patience.reset()

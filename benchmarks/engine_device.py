@@ -1,0 +1,191 @@
+"""Is the engine's emulated device launch-bound for the right reason? Host and device side of a launch, timed.
+
+python -m benchmarks.engine_device [--layers 20] [--rounds 300]
+
+A round is one eager step, one replay of the same step as a graph, and one eager step that is recorded, each
+followed by a wait. A round counts if neither process was preempted in it (their counts of involuntary
+context switches stood still). Printed are the median of these rounds and the 10th and 90th percentile, then
+four claims, as held or not; the exit code is 1 if one does not hold.
+
+*Launch* is one call of `Stream.launch`. *Find and decode* is the device's time from seeing a command to
+starting its kernel. *Empty queue*: the device had come for the command before the host had queued it. The
+*window* reaches from the first kernel's start to the last one's end, the *launching* from the begin of the
+first launch to the return of the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.engine_step import KERNELS_A_LAYER, ROWS, WIDTH, decoder_step, filled
+from sample_engine.emulated.host.device import EmulatedDevice
+from sample_engine.profile import HostCall, Profile
+
+BUDGET_BYTES = 1 << 26
+WARM_UP_STEPS = 20
+FEW_ROUNDS = 20
+"""With fewer undisturbed rounds the machine is too busy to judge."""
+
+EMPTY_QUEUE_SHARE = 0.90
+WINDOW_TOLERANCE = 0.10
+"""What eager mode must show: nearly all kernels wait for the host, a step takes what launching takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round; times in µs, of a kernel where not said otherwise."""
+
+    launch_us: float
+    decode_us: float
+    kernel_us: float
+    eager_us: float
+    replay_us: float
+    empty_share: float
+    window_over_launching: float
+
+    @property
+    def eager_over_replay(self) -> float:
+        return self.eager_us / self.replay_us
+
+    @property
+    def decode_over_launch(self) -> float:
+        return self.decode_us / self.launch_us
+
+
+class Step:
+    """The step on a device, as launches and as a captured graph."""
+
+    def __init__(self, device: EmulatedDevice, layers: int) -> None:
+        self._device = device
+        self._stream = device.streams[0]
+        self._x = filled(self._stream, (ROWS, WIDTH), 1.0)
+        self._weights = [filled(self._stream, (WIDTH, WIDTH), 0.1) for _ in range(layers)]
+        for _ in range(WARM_UP_STEPS):
+            self.eager()
+        with self._stream.capture() as self.graph:
+            self.eager()
+        self._stream.synchronize()
+
+    def eager(self) -> None:
+        decoder_step(self._stream, self._x, self._weights)
+
+    def timed_us(self, run: Callable[[], None]) -> float:
+        """From the call to the end of the wait for the device."""
+        begun = time.perf_counter_ns()
+        run()
+        self._stream.synchronize()
+        return (time.perf_counter_ns() - begun) / 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time the emulated device of the engine.")
+    parser.add_argument("--layers", type=int, default=20, help=f"of {KERNELS_A_LAYER} kernels each")
+    parser.add_argument("--rounds", type=int, default=300)
+    asked = parser.parse_args()
+    with EmulatedDevice(BUDGET_BYTES) as device:
+        step = Step(device, asked.layers)
+        found = [undisturbed(device, step) for _ in range(asked.rounds)]
+    kept = [one for one in found if one]
+    print(f"{device.name}, a step of {step.graph.nodes} kernels on {ROWS} x {WIDTH} numbers")
+    print(f"{len(kept)} of {len(found)} rounds undisturbed")
+    if len(kept) < FEW_ROUNDS:
+        sys.exit(f"fewer than {FEW_ROUNDS}: the machine is too busy, nothing can be said")
+    sys.exit(0 if report(kept) else 1)
+
+
+def undisturbed(device: EmulatedDevice, step: Step) -> Round | None:
+    """A round, None where one of the two processes was preempted."""
+    pids = ("self", str(device.process_id))
+    before = [preemptions(pid) for pid in pids]
+    result = measured(device, step)
+    return result if before == [preemptions(pid) for pid in pids] else None
+
+
+def preemptions(pid: str) -> int:
+    """Involuntary context switches of a process so far."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.rpartition("nonvoluntary_ctxt_switches:")[2])
+
+
+def measured(device: EmulatedDevice, step: Step) -> Round:
+    """One round; the recorded step last, for reading the record takes long enough to let the device doze."""
+    before = device.counters()
+    eager_us = step.timed_us(step.eager)
+    after = device.counters()
+    replay_us = step.timed_us(step.graph.replay)
+    device.start_profile()
+    step.eager()
+    profile = device.collect_profile()
+    kernels = after.kernels - before.kernels
+    return Round(
+        launch_us=statistics.median(one.end_ns - one.start_ns for one in launches(profile)) / 1000,
+        decode_us=(after.decode_ns - before.decode_ns) / kernels / 1000,
+        kernel_us=(after.busy_ns - before.busy_ns) / kernels / 1000,
+        eager_us=eager_us / kernels,
+        replay_us=replay_us / kernels,
+        empty_share=statistics.mean(one.queue_was_empty for one in profile.activities),
+        window_over_launching=window_ns(profile) / launching_ns(profile),
+    )
+
+
+def launches(profile: Profile) -> list[HostCall]:
+    return [one for one in profile.calls if one.operation == "launch"]
+
+
+def launching_ns(profile: Profile) -> int:
+    """From the first launch's begin to the last one's return."""
+    calls = launches(profile)
+    return calls[-1].end_ns - calls[0].start_ns
+
+
+def window_ns(profile: Profile) -> int:
+    """From the first kernel's start to the last one's end."""
+    return profile.activities[-1].end_ns - profile.activities[0].start_ns
+
+
+ROWS_OF_TABLE: tuple[tuple[str, str, Callable[[Round], float]], ...] = (
+    ("host: launch, recorded", "us", lambda one: one.launch_us),
+    ("device: find and decode", "us", lambda one: one.decode_us),
+    ("device: kernel", "us", lambda one: one.kernel_us),
+    ("eager step, a kernel", "us", lambda one: one.eager_us),
+    ("replay, a kernel", "us", lambda one: one.replay_us),
+    ("decode over launch", "", lambda one: one.decode_over_launch),
+    ("kernels that found an empty queue", "", lambda one: one.empty_share),
+    ("window over launching", "", lambda one: one.window_over_launching),
+    ("eager over replay", "", lambda one: one.eager_over_replay),
+)
+
+
+def report(rounds: list[Round]) -> bool:
+    """Print the table and the claims; whether all hold."""
+    print(f"{'median of ' + str(len(rounds)) + ' rounds':36}{'':>4}{'median':>9}{'p10':>8}{'p90':>8}")
+    medians: dict[str, float] = {}
+    for name, unit, value in ROWS_OF_TABLE:
+        deciles = statistics.quantiles(map(value, rounds), n=10)
+        medians[name] = deciles[4]
+        print(f"{name:36}{unit:>4}{deciles[4]:9.2f}{deciles[0]:8.2f}{deciles[8]:8.2f}")
+    claims = {
+        "decoding costs the device clearly less than launching costs the host (half or less)": (
+            medians["decode over launch"] <= 0.5
+        ),
+        f"at least {EMPTY_QUEUE_SHARE:.0%} of the kernels found an empty queue": (
+            medians["kernels that found an empty queue"] >= EMPTY_QUEUE_SHARE
+        ),
+        f"the step's window is the launching, within {WINDOW_TOLERANCE:.0%}": (
+            abs(medians["window over launching"] - 1) <= WINDOW_TOLERANCE
+        ),
+        "a replay is faster than the eager step": medians["eager over replay"] > 1,
+    }
+    for claim, holds in claims.items():
+        print(f"{'holds' if holds else 'DOES NOT HOLD':14}{claim}")
+    return all(claims.values())
+
+
+if __name__ == "__main__":
+    main()
