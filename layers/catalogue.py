@@ -22,6 +22,7 @@ from layers.layer1_gpu_busy.symptom_facts import SymptomRule
 from layers.layer1_gpu_busy.symptoms import CATALOGUE as LAYER1_SYMPTOMS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
+from layers.preflight.watch_guards import WATCH_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -61,6 +62,7 @@ def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
 CATALOGUE = gather(
     PREFLIGHT_GUARDS,
     DIFFERENCE_GUARDS,
+    WATCH_GUARDS,
     TRACE_GUARDS,
     NSYS_GUARDS,
     RUN_GUARDS,

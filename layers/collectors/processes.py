@@ -28,6 +28,8 @@ GPU_FILES = ("/dev/nvidia", "/dev/kfd")
 
 START_FIELD, STATE_FIELD, PARENT_FIELD, GROUP_FIELD, SESSION_FIELD = 19, 0, 1, 2, 3
 """Places in /proc/PID/stat after the name in parentheses (proc_pid_stat(5))."""
+CPU_FIELDS = slice(11, 15)
+"""There: user and system time of the process, and of its children that ended and were waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,15 @@ def read_process(pid: int) -> Process | None:
         name=name.decode(errors="backslashreplace"),
         launch=_tag_of(folder),
     )
+
+
+def cpu_ticks(pid: int) -> int:
+    """CPU time of a process and of its ended children, in clock ticks; 0 where there is none (any more)."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return 0
+    return sum(map(int, stat.rpartition(b")")[2].split()[CPU_FIELDS]))
 
 
 def _tag_of(folder: Path) -> str:
@@ -158,6 +169,12 @@ def family_of(processes: Mapping[int, Process], tag: str) -> set[int]:
     tagged = {process.pid for process in processes.values() if process.launch == tag}
     led = {p.pid for p in processes.values() if p.session in tagged or p.group in tagged}
     return descendants(processes, tagged | led)
+
+
+def family_of_roots(processes: Mapping[int, Process], roots: Collection[str]) -> set[int]:
+    """All that belongs to any of these, each a process id or the tag of a launch."""
+    named = descendants(processes, [int(root) for root in roots if root.isdigit()])
+    return named.union(*(family_of(processes, root) for root in roots if not root.isdigit()))
 
 
 def gpu_files(pid: int) -> frozenset[str] | None:

@@ -8,12 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.live import DEFAULT_PERIOD_MS, LiveSampling
 from layers.collectors.gpu.readings import Recording
+from layers.collectors.watching import Watching
 from layers.evidence.guard import Checked, apply_guards
+from layers.evidence.measurement import Artifact
 from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS, LiveFacts
 from layers.layer1_gpu_busy.sampled import analyse_samples
 from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
+from layers.preflight.machine import sees_host_pids
+from layers.preflight.watch_guards import WatchFacts
+from layers.preflight.watch_judge import read_watch
 from parsers.errors import InvalidMeasurement, UsageError
 
 STEP_S = 0.1
@@ -24,12 +30,14 @@ MAX_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One live sampling: its recordings analysed as logs are, its checks, and its section of the document."""
+    """One live sampling: its recordings analysed as logs are, its checks, and its section of the document.
+    `watch`: the recordings of who else used the machine meanwhile."""
 
     analyses: tuple[SampledAnalysis, ...]
     guards: tuple[Checked, ...]
     recordings: tuple[Recording, ...]
     section: dict[str, Any]
+    watch: tuple[Artifact, ...]
 
 
 def sample_now(
@@ -37,18 +45,34 @@ def sample_now(
     folder: Path,
     devices: Sequence[int] = (),
     step: Callable[[], None] = lambda: None,
+    pids: Sequence[int] = (),
 ) -> Sampled:
-    """Sample into `folder`; `step` is called every STEP_S. Raises InvalidMeasurement where no GPU can be."""
-    with LiveSampling(folder, DEFAULT_PERIOD_MS, devices) as live:
+    """Sample into `folder`; `step` is called every STEP_S. Raises InvalidMeasurement where no GPU can be.
+
+    `pids` are the service's; without any, those that are on the sampled cards now count as the service.
+    """
+    roots = [str(pid) for pid in pids or _on_cards(devices)]
+    with Watching(folder, roots) as watching, LiveSampling(folder, DEFAULT_PERIOD_MS, devices) as live:
         _wait(seconds if live.sampling else 0, step)
     if not live.recordings:
         raise InvalidMeasurement(f"no GPU could be sampled: {'; '.join(live.problems)}")
+    watched = watching.watched
+    watch = read_watch(watched, None, devices, sees_host_pids()) if watched.recordings else None
     return Sampled(
         analyses=tuple(analyse_samples(recording.file) for recording in live.recordings),
-        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.problems))),
+        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.problems, watch))),
         recordings=live.recordings,
-        section=_section(live),
+        section=_section(live) | {"watch": _watch_section(watch, watched.problems)},
+        watch=tuple(recording.artifact for recording in watched.recordings),
     )
+
+
+def _on_cards(devices: Sequence[int]) -> list[int]:
+    """The processes on these cards (on all, where none is named); none where their ids are not ours."""
+    if not sees_host_pids():
+        return []
+    gpus = [gpu for gpu in read_inventory().gpus if not devices or gpu.index in devices]
+    return [process.pid for gpu in gpus for process in gpu.processes or ()]
 
 
 def checked_seconds(seconds: float) -> float:
@@ -63,6 +87,17 @@ def _wait(seconds: float, step: Callable[[], None]) -> None:
     while (left_s := until - time.monotonic()) > 0:
         time.sleep(min(STEP_S, left_s))
         step()
+
+
+def _watch_section(watch: WatchFacts | None, problems: Sequence[str]) -> dict[str, Any]:
+    """Which stretches others touched, on all cards, and who came."""
+    made: dict[str, Any] = {"problems": list(problems)}
+    if watch is not None:
+        made["cards"] = list(watch.cards)
+        made["contended"] = [asdict(one) | {"where": one.where} for one in watch.stretches]
+        made["arrivals"] = [asdict(one) for one in watch.arrivals]
+        made["samplers"] = [asdict(recording.cost) for recording in watch.watched.recordings]
+    return made
 
 
 def _section(live: LiveSampling) -> dict[str, Any]:

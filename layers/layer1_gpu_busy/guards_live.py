@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from layers.collectors.gpu.readings import Recording
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit, pct, time_text
-from parsers.series_model import Metric
+from layers.preflight.watch import Stretch, times, touched_samples
+from layers.preflight.watch_guards import WatchFacts, arrival_text, shown, stretch_text
+from parsers.series_model import NO_PROCESS, Metric
 
 MISSED_SHARE = 0.1
 """Ticks without a sample above which the series is thinner than it was asked to be. perfkit's choice."""
@@ -20,10 +22,12 @@ SM_METRICS = (Metric.SM_ACTIVE_RATIO, Metric.TENSOR_ACTIVE_RATIO)
 
 @dataclass(frozen=True, slots=True)
 class LiveFacts:
-    """All recordings of one sampling, and what went wrong with it in the samplers' own words."""
+    """All recordings of one sampling, what went wrong with it in the samplers' own words, and what a watch
+    over all cards saw meanwhile."""
 
     recordings: Sequence[Recording]
     problems: Sequence[str]
+    watch: WatchFacts | None = None
 
 
 def _off_cadence(facts: LiveFacts) -> Outcome | None:
@@ -38,7 +42,8 @@ def _off_cadence(facts: LiveFacts) -> Outcome | None:
 
 
 def _costs_cpu(facts: LiveFacts) -> Outcome | None:
-    shares = [r.cost.cpu_share for r in facts.recordings if r.cost.cpu_share is not None]
+    watching = facts.watch.watched.recordings if facts.watch else ()
+    shares = [r.cost.cpu_share for r in (*facts.recordings, *watching) if r.cost.cpu_share is not None]
     if not shares:
         return None
     return Outcome(sum(shares) > CPU_SHARE, f"the samplers used {pct(sum(shares))} of one core")
@@ -61,6 +66,44 @@ def _sm_not_measured(facts: LiveFacts) -> Outcome | None:
         return Outcome(False, "SM and tensor activity stand beside the utilisation")
     why = "; ".join(problem for problem in facts.problems if problem.startswith("SM activity"))
     return Outcome(True, why or f"no SM activity of {', '.join(f'gpu {device}' for device in blind)}")
+
+
+def _foreign_spike(facts: LiveFacts) -> Outcome | None:
+    """Only cards that are judged: what others do on their own is no load of ours."""
+    watch = facts.watch
+    if watch is None or not watch.seen or not watch.known:
+        return None
+    said = [_spoilt(facts, card, found) for card in watch.cards if (found := _on(watch, card))]
+    if said:
+        return Outcome(True, "; ".join(said))
+    family = counted(len(watch.watched.family), "process")
+    return Outcome(False, f"nobody touched the judged cards but the {family} that count as ours")
+
+
+def _on(watch: WatchFacts, card: int) -> list[Stretch]:
+    return [one for one in watch.stretches if one.device == card]
+
+
+def _spoilt(facts: LiveFacts, card: int, found: Sequence[Stretch]) -> str:
+    """How many samples of a card were taken meanwhile, by the kind that has most."""
+    counts = max(_touched(facts, card, found), default=(0, 0))
+    return f"{counts[1]} of {counted(counts[0], 'sample')} of gpu {card}: {shown(map(stretch_text, found))}"
+
+
+def _touched(facts: LiveFacts, card: int, found: Sequence[Stretch]) -> Iterator[tuple[int, int]]:
+    for recording in facts.recordings:
+        for one in recording.file.series:
+            if one.device == card and one.pid == NO_PROCESS and one.metric is Metric.NVML_UTIL_PCT:
+                yield len(one.values), int(touched_samples(times(one), found).sum())
+
+
+def _new_process(facts: LiveFacts) -> Outcome | None:
+    watch = facts.watch
+    if watch is None or not watch.seen:
+        return None
+    whose = "" if watch.known else "; whose they are cannot be told here: ids are those of the host"
+    said = shown(map(arrival_text, watch.arrivals))
+    return Outcome(bool(said), said + whose if said else "no process came that does not count as ours")
 
 
 LIVE_GUARDS: tuple[Guard[LiveFacts], ...] = (
@@ -114,5 +157,32 @@ LIVE_GUARDS: tuple[Guard[LiveFacts], ...] = (
         "by itself.",
         source="NVML, nvmlUtilization_t; NordicHPC sonar issue 181, DCGM issue 182.",
         check=_sm_not_measured,
+    ),
+    Guard(
+        code="PK164",
+        name="foreign-spike",
+        layer="layer1",
+        effect=Effect.DIRECTIONAL,
+        sees="A busy ratio that is not your service's alone.",
+        cause="A process that is not the service's computed on the card while it was sampled, moved memory "
+        "there, came or left.",
+        detection="As PK021 (card-used-by-others), on the judged cards. The service is what --pid names and "
+        "what descends from it; without --pid, what was on the cards when the sampling began.",
+        remedy="Sample again; keep this one for qualitative conclusions. Watch longer runs with perfkit "
+        "preflight --watch.",
+        source="SGLang-Omni methodology 1.2: a spike by others marks the runs it touched.",
+        check=_foreign_spike,
+    ),
+    Guard(
+        code="PK165",
+        name="new-gpu-process",
+        layer="layer1",
+        effect=Effect.NOTE,
+        sees="One process more on the GPUs at the end than at the beginning.",
+        cause="Somebody opened a card during the sampling, the judged one or a neighbour's.",
+        detection="Processes that the driver lists on any card and did not list at the first look.",
+        remedy="See whose they are. On a neighbour's card they share the host with you, and no more.",
+        source="SGLang-Omni methodology 1.2: the other cards are sampled too.",
+        check=_new_process,
     ),
 )

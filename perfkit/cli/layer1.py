@@ -45,6 +45,7 @@ def layer1(
     utc_offset: sampled.UtcOffset = "+00:00",
     live: live_now.Live = None,
     gpu_index: live_now.GpuIndex = None,
+    pid: live_now.Pid = None,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +113,7 @@ def layer1(
     samples = sampled.read_samples(logs, utc_offset) if logs else []
     now = None
     if live is not None:
-        now = live_now.sample_live(live, gpu_index or [], investigation, keep=not no_record)
+        now = live_now.sample_live(live, gpu_index or [], pid or [], investigation, keep=not no_record)
         samples += now.analyses
     collected = _collect(paths, busy_only) if paths else Collected((), ())
     extras = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +28,15 @@ GpuIndex = Annotated[
 ]
 
 
-def sample_live(seconds: float, devices: Sequence[int], investigation: Path, keep: bool) -> Sampled:
+Pid = Annotated[
+    list[int] | None,
+    typer.Option("--pid", metavar="N", help="With --live: the service's process, to tell others from it."),
+]
+
+
+def sample_live(
+    seconds: float, devices: Sequence[int], pids: Sequence[int], investigation: Path, keep: bool
+) -> Sampled:
     """Sample now; recordings are kept as artifacts of the investigation, or nowhere."""
     from layers.evidence.store import ARTIFACTS
     from layers.layer1_gpu_busy.collect_live import STEP_S, checked_seconds, sample_now
@@ -40,17 +47,19 @@ def sample_live(seconds: float, devices: Sequence[int], investigation: Path, kee
         if not keep:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         step = stack.enter_context(output.progress(f"sampling for {seconds:g} s", steps))
-        return sample_now(seconds, folder, devices, step)
+        return sample_now(seconds, folder, devices, step, pids)
 
 
 def with_sampling(result: Result, sampled: Sampled) -> Result:
     """The result with the checks of the sampling."""
-    return replace(result, guards=[*result.guards, *sampled.guards])
+    from layers.layer1_gpu_busy.judge_live import with_live_checks
+
+    return with_live_checks(result, sampled.guards)
 
 
 def sampling_extra(sampled: Sampled) -> Extra:
     """What was sampled and what that cost."""
-    return Extra("sampling", sampled.section, lambda: _show(sampled))
+    return Extra("sampling", sampled.section, lambda: _show(sampled), read=sampled.watch)
 
 
 def _show(sampled: Sampled) -> None:
@@ -64,5 +73,5 @@ def _show(sampled: Sampled) -> None:
         output.paragraph(
             "sampler", f"{cost.source} every {every} for {time_text(cost.elapsed_ns)}{what}{used}"
         )
-    for problem in sampled.section["problems"]:
+    for problem in [*sampled.section["problems"], *sampled.section["watch"]["problems"]]:
         output.paragraph("note", problem)

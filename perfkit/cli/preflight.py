@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 
 def preflight(
+    watch_seconds: Annotated[
+        float | None, typer.Argument(metavar="SECONDS", help="With --watch: how long; else until Ctrl-C.")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Watch for others on the GPUs and CPUs while something else runs.")
+    ] = False,
+    pid: Annotated[
+        list[int] | None,
+        typer.Option("--pid", metavar="N", help="With --watch: a process of ours; may be repeated."),
+    ] = None,
     gpu_index: Annotated[
         int | None, typer.Option("--gpu-index", metavar="N", help="Judge this GPU alone.")
     ] = None,
@@ -71,6 +81,12 @@ def preflight(
     Example: perfkit preflight --server http://127.0.0.1:8000 --checkpoint Qwen/Qwen3-1.7B
     """
     started = datetime.now(UTC)
+    if watch:
+        from perfkit.cli.preflight_watch import watch as watch_now
+
+        return watch_now(watch_seconds, pid or (), gpu_index, investigation, keep=not no_record, as_json=json)
+    if watch_seconds is not None or pid:
+        raise UsageError("seconds and --pid go with --watch; --seconds says how long to sample otherwise")
     if diff is not None:
         return _differences(diff, declared or (), investigation, json)
     cleaned = _clean(yes, group or ()) if clean else None

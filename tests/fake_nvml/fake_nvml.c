@@ -3,7 +3,8 @@
    FAKE_NVML_UTIL        utilisation of each GPU in percent, as "90,0"; as many GPUs as values
    FAKE_NVML_MEMORY      used memory of each GPU in MiB, as "1024,0"
    FAKE_NVML_MEMORY_FILE a file with the same, read at each call
-   FAKE_NVML_PROCESSES   "gpu:pid:MiB,..."
+   FAKE_NVML_PROCESSES   "gpu:pid:MiB[:SM percent],..."
+   FAKE_NVML_PROCESSES_FILE a file with the same, read at each call
    FAKE_NVML_SLOW_US     how long a utilisation call takes
    FAKE_NVML_HANG        a GPU whose utilisation calls never return
    FAKE_NVML_LOST        "gpu:n": lost after n utilisation calls
@@ -129,17 +130,46 @@ int nvmlDeviceGetSamples(Device *d, int kind, unsigned long long since_us, int *
 }
 
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } Process;
-int nvmlDeviceGetComputeRunningProcesses_v3(Device *d, unsigned *n, Process *processes) {
+typedef struct { unsigned pid; unsigned long long stamp_us; unsigned sm, memory, encoder, decoder; } Use;
+typedef struct { int gpu, pid, mib, sm; } Played;
+
+/* The processes on a GPU, as many as fit; those without a share of SMs are not counted where it is asked for. */
+static unsigned played(Device *d, int with_sm, Played *into, unsigned size) {
+    char text[1024] = "";
     unsigned found = 0;
-    for (const char *p = setting("FAKE_NVML_PROCESSES"); p; p = strchr(p, ',') ? strchr(p, ',') + 1 : 0) {
-        int gpu, pid, mib;
-        if (sscanf(p, "%d:%d:%d", &gpu, &pid, &mib) != 3 || gpu != d->gpu) continue;
-        if (processes && found < *n) processes[found] = (Process){pid, (unsigned long long)mib * MIB, ~0u, ~0u};
-        found++;
+    const char *file = setting("FAKE_NVML_PROCESSES_FILE");
+    FILE *opened = file ? fopen(file, "r") : 0;
+    if (opened) { if (!fgets(text, sizeof text, opened)) text[0] = 0; fclose(opened); }
+    for (const char *p = file ? text : setting("FAKE_NVML_PROCESSES"); p; p = strchr(p, ',') ? strchr(p, ',') + 1 : 0) {
+        Played one = {0};
+        if (sscanf(p, "%d:%d:%d:%d", &one.gpu, &one.pid, &one.mib, &one.sm) < 3 || one.gpu != d->gpu) continue;
+        if ((one.sm || !with_sm) && found < size) into[found++] = one;
     }
-    int fits = processes ? found <= *n : found == 0;
-    *n = found;
-    return fits ? SUCCESS : INSUFFICIENT_SIZE;
+    return found;
+}
+
+enum { MAX_PROCESSES = 16 };
+int nvmlDeviceGetComputeRunningProcesses_v3(Device *d, unsigned *n, Process *processes) {
+    Played found[MAX_PROCESSES];
+    unsigned size = *n;
+    *n = played(d, 0, found, MAX_PROCESSES);
+    if (processes ? *n > size : *n > 0) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < *n; i++)
+        processes[i] = (Process){found[i].pid, (unsigned long long)found[i].mib * MIB, ~0u, ~0u};
+    return SUCCESS;
+}
+
+int nvmlDeviceGetProcessUtilization(Device *d, Use *uses, unsigned *n, unsigned long long since_us) {
+    Played found[MAX_PROCESSES];
+    unsigned size = *n;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *n = played(d, 1, found, MAX_PROCESSES);
+    if (uses ? *n > size : *n > 0) return INSUFFICIENT_SIZE;
+    if (!*n) return NOT_FOUND; /* nobody computed */
+    for (unsigned i = 0; i < *n; i++)
+        uses[i] = (Use){found[i].pid, now.tv_sec * 1000000ULL + now.tv_nsec / 1000, found[i].sm};
+    return SUCCESS;
 }
 
 /* GPM: a snapshot is a point in time; every metric between two of them is the utilisation, SM half of it. */

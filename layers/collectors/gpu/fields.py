@@ -7,7 +7,20 @@ become two series. Values are recorded in the unit that the metric's name ends w
 from __future__ import annotations
 
 from parsers.dcgm_fields import FIELDS as DCGM_FIELDS
-from parsers.series_model import Metric
+from parsers.series_model import NO_PROCESS, Metric
+
+PROCESSES = "processes"
+PROCESS_LISTED = "process.listed"
+PROCESS_MEMORY = "process.memory"
+PROCESS_SM = "process.sm"
+"""How many processes are on a card, and of each of them: 1 while it is, its memory, its SM utilisation."""
+PROCESS_OURS = "process.ours"
+"""1 while a process of this machine belongs to those that were named as ours."""
+CPU_BUSY, CPU_OURS, CPU_CORES = "cpu.busy", "cpu.ours", "cpu.cores"
+"""Cores that were busy, those that our processes kept busy, and how many there are."""
+CPU_WAITING = "cpu.waiting"
+"""The share of the time in which some task waited for a core (PSI, "some")."""
+OF_PROCESS = "#"
 
 METRIC_OF: dict[str, Metric] = {
     "utilization.gpu": Metric.NVML_UTIL_PCT,
@@ -23,6 +36,19 @@ METRIC_OF: dict[str, Metric] = {
     "GPM sm_occupancy": Metric.SM_OCCUPANCY_RATIO,
     "GPM any_tensor_util": Metric.TENSOR_ACTIVE_RATIO,
     "GPM dram_bw_util": Metric.DRAM_ACTIVE_RATIO,
+    PROCESS_MEMORY: Metric.PROCESS_MEMORY_BYTES,
+    PROCESS_SM: Metric.PROCESS_UTIL_PCT,
     **{field.short_name: field.metric for field in DCGM_FIELDS},
 }
 """A field that is not named here is `Metric.OTHER`."""
+
+
+def of_process(field: str, pid: int) -> str:
+    """The name under which a process's own value is recorded."""
+    return f"{field}{OF_PROCESS}{pid}"
+
+
+def split_process(name: str) -> tuple[str, int]:
+    """Field and process of a recorded name; NO_PROCESS where it is the entity's own."""
+    field, mark, pid = name.partition(OF_PROCESS)
+    return field, int(pid) if mark else NO_PROCESS

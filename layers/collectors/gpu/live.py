@@ -140,7 +140,7 @@ class LiveSampling:
         return bool(self._samplers)
 
     def _start(self, source: str, targets: Sequence[str]) -> bool:
-        sampler = Sampler(source, self._free_path(source), self._period_ns, targets)
+        sampler = Sampler(source, free_path(self._folder, source), self._period_ns, targets)
         problem = sampler.wait_ready(START_TIMEOUT_S)
         if problem:
             self.problems.append(problem)
@@ -148,7 +148,8 @@ class LiveSampling:
             self._samplers.append(sampler)
         return not problem
 
-    def _free_path(self, source: str) -> Path:
-        """A name that no earlier sampling in this folder took: recordings are never appended to."""
-        taken = len(list(self._folder.glob(f"samples-{source}*.log")))
-        return self._folder / f"samples-{source}{f'-{taken + 1}' if taken else ''}.log"
+
+def free_path(folder: Path, source: str) -> Path:
+    """A name that no earlier sampling in this folder took: recordings are never appended to."""
+    taken = len(list(folder.glob(f"samples-{source}*.log")))
+    return folder / f"samples-{source}{f'-{taken + 1}' if taken else ''}.log"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from layers.collectors.gpu.fields import METRIC_OF
+from layers.collectors.gpu.fields import METRIC_OF, split_process
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
 from layers.evidence.record_log import read_records
@@ -160,16 +160,18 @@ def _series(readings: Iterable[Record]) -> Iterator[Series]:
 
 
 def _one_series(entity: str, name: str, column: Column) -> Series:
+    field_name, pid = split_process(name)
     at_ns = np.array(column.wall_ns, np.int64)
     order = np.argsort(at_ns, kind="stable")
     return Series(
-        metric=METRIC_OF.get(name, Metric.OTHER),
-        field=name,
+        metric=METRIC_OF.get(field_name, Metric.OTHER),
+        field=field_name,
         entity=entity,
         device=column.device,
         at_ns=at_ns[order],
         values=np.array(column.values, np.float64)[order],
         missing=column.missing,
+        pid=pid,
     )
 
 

@@ -32,7 +32,7 @@ class Recorder:
     def __init__(self, log: RecordLog) -> None:
         self._log = log
         self._lock = threading.Lock()
-        self._began_ns = time.monotonic_ns()
+        self._began_ns, self._began_cpu_ns = time.monotonic_ns(), time.process_time_ns()
         self._lost: set[str] = set()
         self._notes: set[str] = set()
 
@@ -67,7 +67,7 @@ class Recorder:
 
     def cost(self, counts: Sequence[ProbeCount]) -> None:
         record = {
-            "cpu_ns": time.process_time_ns() + _children_cpu_ns(),
+            "cpu_ns": time.process_time_ns() - self._began_cpu_ns + _children_cpu_ns(),
             "elapsed_ns": time.monotonic_ns() - self._began_ns,
             "counts": [astuple(count) for count in counts],
         }

@@ -26,6 +26,8 @@ SOURCES = {
     "nvml": "layers.collectors.gpu.nvml_source:NvmlSource",
     "nvidia-smi": "layers.collectors.gpu.smi_source:SmiSource",
     "dcgmi": "layers.collectors.gpu.dcgm_source:DcgmSource",
+    "gpu-watch": "layers.collectors.gpu.watch_source:WatchSource",
+    "host-watch": "layers.collectors.host_source:HostSource",
 }
 """Every source by name, as module:callable; it takes the targets and returns an open `Source`."""
 
