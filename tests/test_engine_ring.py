@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 from collections import deque
 from collections.abc import Iterator
@@ -32,7 +33,12 @@ SLOTS = 4
 def block() -> Iterator[SharedBlock]:
     made = create_block(Sizes(1, 4096, 1))
     yield made
-    os.close(made.fd)
+    close(made)
+
+
+def close(block: SharedBlock) -> None:
+    for fd in (block.fd, block.bell.fd):
+        os.close(fd)
 
 
 def words_of(command: bytes) -> tuple[int, ...]:
@@ -71,7 +77,7 @@ def test_the_reader_gets_what_the_writer_put(paces: list[tuple[int, int]]) -> No
             for _ in range(reads):
                 read_one()
     assert block.words[Word.ISSUED + 1] == writer.last
-    os.close(block.fd)
+    close(block)
 
 
 def test_a_value_that_does_not_fit_its_word_is_refused_and_leaves_no_trace(block: SharedBlock) -> None:
@@ -109,11 +115,20 @@ def test_a_kernel_with_more_arguments_than_a_record_holds_is_refused() -> None:
 def test_a_block_is_found_again_by_its_descriptor_and_nothing_else_is_taken_for_one(
     block: SharedBlock,
 ) -> None:
-    other = attach_block(block.fd)
+    other = attach_block(block.fd, block.bell)
     block.pinned[5] = 99
     assert (other.sizes, other.pinned[5]) == (block.sizes, 99)
     stranger = os.memfd_create("stranger")
     os.write(stranger, bytes(4096))
     with pytest.raises(ValueError, match="no block"):
-        attach_block(stranger)
+        attach_block(stranger, block.bell)
     os.close(stranger)
+
+
+def test_the_bell_rings_only_for_a_device_that_dozes(block: SharedBlock) -> None:
+    writer, rung = RingWriter(block, 0, lambda number: number), []
+    for dozing in (0, 1):
+        block.words[Word.DOZING] = dozing
+        writer.put(CONTROL_STRUCTS[0], 0, code_of(Kind.END_CAPTURE, 0))
+        rung.append(bool(select.select([block.bell.fd], [], [], 0)[0]))
+    assert rung == [False, True]

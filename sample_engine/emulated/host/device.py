@@ -28,7 +28,11 @@ LOG_SLOTS = 1 << 18
 
 
 class EmulatedDevice:
-    """Starts the device process. `graph_trace`: how much of a replay the traces show."""
+    """Starts the device process. `graph_trace`: how much of a replay the traces show.
+
+    With a `core`, the device process runs there alone, and the calling thread and those it starts later keep
+    off it. Use it where there are few cores: two processes that take turns on one are no host and device.
+    """
 
     name = NAME
 
@@ -39,9 +43,12 @@ class EmulatedDevice:
         pinned_bytes: int = PINNED_BYTES,
         log_slots: int = LOG_SLOTS,
         graph_trace: GraphTrace = "node",
+        core: int | None = None,
     ) -> None:
         self._block = create_block(Sizes(budget_bytes, pinned_bytes, log_slots))
         self._context = Context(self._block, self.synchronize)
+        if core is not None:
+            _separate(self.process_id, core)
         self._graph_trace: GraphTrace = graph_trace
         self._profile_begun_ns = self._profile_first = 0
         self.streams = (EmulatedStream(self._context, 0), EmulatedStream(self._context, 1))
@@ -117,3 +124,14 @@ class EmulatedDevice:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _separate(process_id: int, core: int) -> None:
+    """Bind a process to a core and this thread to the others that it may use."""
+    others = os.sched_getaffinity(0) - {core}
+    if not others:
+        raise ValueError(
+            f"core {core} is the only one that this process may use: nothing is left for the host"
+        )
+    os.sched_setaffinity(process_id, {core})
+    os.sched_setaffinity(0, others)

@@ -29,9 +29,16 @@ class DeviceProcess:
     def __init__(self, block: SharedBlock) -> None:
         self._block = block
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "sample_engine.emulated.worker.main", str(block.fd)],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "sample_engine.emulated.worker.main",
+                str(block.fd),
+                str(block.bell.fd),
+            ],
             stdin=subprocess.PIPE,
-            pass_fds=[block.fd],
+            pass_fds=[block.fd, block.bell.fd],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         )
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
 
+from sample_engine.emulated.shared.bell import Bell, new_bell
+
 WORD_BYTES = 8
 MAGIC = int.from_bytes(b"emudev01", "little")
 """First word of every block; the digits are the version of this layout."""
@@ -65,6 +67,8 @@ class Word(IntEnum):
     """Last command of stream 0 that has run; stream 1 follows."""
     FAILURE_BYTES = 34
     """Length of the text that says why STATE is FAILED."""
+    DOZING = 35
+    """1 while the device process is to be woken by the bell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +102,14 @@ class SharedBlock:
     `ring_starts` are offsets in it.
     """
 
-    def __init__(self, fd: int, sizes: Sizes) -> None:
+    def __init__(self, fd: int, bell: Bell, sizes: Sizes) -> None:
         lengths = (
             *(PAGE_BYTES, FAILURE_BYTES, NAME_SLOTS * NAME_BYTES, LAYOUT_SLOTS * LAYOUT_BYTES),
             *[RING_SLOTS * RECORD_BYTES] * STREAMS,
             *(sizes.log_slots * LOG_RECORD_WORDS * WORD_BYTES, sizes.pinned_bytes),
         )
         self.fd = fd
+        self.bell = bell
         self.sizes = sizes
         os.ftruncate(fd, sum(lengths))
         self.map = mmap.mmap(fd, sum(lengths))
@@ -117,7 +122,7 @@ class SharedBlock:
 
 def create_block(sizes: Sizes) -> SharedBlock:
     """A new block, made by the host."""
-    block = SharedBlock(os.memfd_create("sample_engine.device"), sizes)
+    block = SharedBlock(os.memfd_create("sample_engine.device"), new_bell(), sizes)
     block.words[Word.HOST_PID] = os.getpid()
     block.words[Word.BUDGET_BYTES] = sizes.budget_bytes
     block.words[Word.PINNED_BYTES] = sizes.pinned_bytes
@@ -126,9 +131,11 @@ def create_block(sizes: Sizes) -> SharedBlock:
     return block
 
 
-def attach_block(fd: int) -> SharedBlock:
-    """The block behind a file descriptor that was inherited from the host."""
+def attach_block(fd: int, bell: Bell) -> SharedBlock:
+    """The block behind a file descriptor that was inherited from the host; raises ValueError."""
     page = memoryview(os.pread(fd, PAGE_BYTES, 0)).cast("Q")
     if page[Word.MAGIC] != MAGIC:
         raise ValueError(f"file descriptor {fd} is no block of this version of the emulated device")
-    return SharedBlock(fd, Sizes(page[Word.BUDGET_BYTES], page[Word.PINNED_BYTES], page[Word.LOG_SLOTS]))
+    return SharedBlock(
+        fd, bell, Sizes(page[Word.BUDGET_BYTES], page[Word.PINNED_BYTES], page[Word.LOG_SLOTS])
+    )

@@ -22,6 +22,7 @@ from sample_engine.emulated.shared.block import (
 from sample_engine.emulated.shared.commands import COUNT_MASK, COUNT_SHIFT
 from sample_engine.emulated.shared.ordering import WEAK, fence
 
+_DOZING = int(Word.DOZING)
 _CORRELATION_WORD, _CODE_WORD = 1, 2
 
 
@@ -34,6 +35,7 @@ class RingWriter:
         self._numbers = block.rings[stream].cast("Q")
         self._words = block.words
         self._issued = Word.ISSUED + stream
+        self._bell = block.bell
         self._wait_for = wait_for
         self._free_until = RING_SLOTS
 
@@ -48,6 +50,8 @@ class RingWriter:
             fence()
         self._numbers[slot * RECORD_WORDS] = number
         self._words[self._issued] = self.last = number
+        if self._words[_DOZING]:
+            self._bell.ring()
         return number
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The device process: python -m sample_engine.emulated.worker.main FD
+"""The device process: python -m sample_engine.emulated.worker.main BLOCK_FD BELL_FD
 
 One thread runs the kernels of both streams in turn. A second one, asleep, ends the process when the host
 closes its standard input, which also happens when the host dies.
@@ -12,58 +12,68 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 
 import torch
 
+from sample_engine.emulated.shared.bell import Bell
 from sample_engine.emulated.shared.block import FAILURE_BYTES, STREAMS, SharedBlock, State, Word, attach_block
 from sample_engine.emulated.shared.ordering import WEAK, fence
-from sample_engine.emulated.shared.patience import Patience
 from sample_engine.emulated.worker.coroutine import Graphs, StreamCoroutine
 from sample_engine.emulated.worker.decoder import Decoder
 from sample_engine.emulated.worker.ledger import Ledger
 from sample_engine.emulated.worker.views import Views
 
-LOOKS = 4000
-"""About 1 ms of looking for a next command before the first nap: what a host may take between two steps."""
-LONGEST_NAP_S = 500e-6
-"""Of an idle device; what a request that comes then may lose."""
+HASTY_LOOKS = 100
+"""Some 20 µs of looking for a next command at full speed: several launches. Later looks give way to others,
+for the host itself may need this core."""
+LOOKS = 1500
+"""About 1 ms of looking before the first doze: what a host may take between two steps."""
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the host decides
     threading.Thread(target=_end_with_host, daemon=True).start()
-    block = attach_block(int(sys.argv[1]))
+    block_fd, bell_fd = map(int, sys.argv[1:])
+    block = attach_block(block_fd, Bell(bell_fd))
     try:
-        serve(block)
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            serve(block, *make_streams(block))
     except BaseException:
         report_failure(block, traceback.format_exc())
         os._exit(1)
 
 
-def serve(block: SharedBlock) -> None:
-    """Run commands for ever."""
-    torch.set_num_threads(1)
-    with torch.inference_mode():
-        first, second = (iter(stream.run()) for stream in make_streams(block))
-        gc.freeze()
-        gc.disable()  # the loop makes no cycles, and a collection would show as a slow kernel
-        block.words[Word.WORKER_PID] = os.getpid()
-        block.words[Word.STATE] = State.READY
-        patience = Patience(LOOKS, longest_nap_s=LONGEST_NAP_S, polite=False)
-        while True:
-            if next(first) | next(second):
-                patience.reset()
-            else:
-                patience.pause()
-
-
-def make_streams(block: SharedBlock) -> list[StreamCoroutine]:
+def make_streams(block: SharedBlock) -> list[Iterator[bool]]:
     """The streams of a block, with device memory behind them."""
     memory = Views(block, torch.empty(block.sizes.budget_bytes, dtype=torch.uint8))
     pinned = Views(block, torch.frombuffer(block.pinned, dtype=torch.uint8))
     decoder, ledger = Decoder(block, memory, pinned), Ledger(block)
     graphs: Graphs = {}
-    return [StreamCoroutine(block, index, decoder, ledger, graphs) for index in range(STREAMS)]
+    return [StreamCoroutine(block, index, decoder, ledger, graphs).run() for index in range(STREAMS)]
+
+
+def serve(block: SharedBlock, first: Iterator[bool], second: Iterator[bool]) -> None:
+    """Run commands for ever."""
+    gc.freeze()
+    gc.disable()  # the loop makes no cycles, and a collection would show as a slow kernel
+    block.words[Word.WORKER_PID] = os.getpid()
+    block.words[Word.STATE] = State.READY
+    looks = 0
+    while True:
+        if next(first) | next(second):
+            if looks >= LOOKS:
+                block.words[Word.DOZING] = 0
+            looks = 0
+            continue
+        looks += 1
+        if looks == LOOKS:
+            block.words[Word.DOZING] = 1  # and look once more: the host may not have seen it yet
+        elif looks > LOOKS:
+            block.bell.wait()
+        elif looks > HASTY_LOOKS:
+            os.sched_yield()
 
 
 def report_failure(block: SharedBlock, text: str) -> None:
