@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,7 +147,7 @@ def test_columns_hold_what_counting_tick_by_tick_finds(drawn_spans: list[tuple[i
     ops = [kernel(start, start + length, stream=stream) for start, length, stream in drawn_spans]
     strip = drawn(ops)
     edges = column_edges(strip.start_ns, strip.end_ns, COLUMNS)
-    ticks = [set(range(low, high)) for low, high in zip(edges, edges[1:], strict=False)]
+    ticks = [set(range(low, high)) for low, high in pairwise(edges)]
     for lane in strip.lanes:
         busy = {tick for op in ops if op.stream == lane.stream for tick in range(op.start, op.end)}
         assert lane.busy_ns == tuple(len(column & busy) for column in ticks)

@@ -190,7 +190,8 @@ def test_different_cards_put_the_whole_comparison_in_question() -> None:
     trace, steps = stepped(50, n=2)
     cards = [side(name, on_card(trace, name), steps) for name in ("H100", "H200")]
     compared = compare_traces(*cards)
-    assert compared.unlike == ("different cards: H100 H100, H200 H200; times of one say nothing of the other",)
+    said = "different cards: H100 H100, H200 H200; times of one say nothing of the other"
+    assert compared.unlike == (said,)
     assert compared.caveats == (NO_NOISE_ESTIMATE,)
 
 
