@@ -70,17 +70,19 @@ def test_unused_memory_of_all_streams_is_given_back_after_the_device_was_waited_
     assert (whole.offset_bytes, watched.drained, watched.allocator.memory().retries) == (0, 1, 1)
 
 
-def test_memory_of_captures_stays_reserved_until_it_is_released(watched: Watched) -> None:
-    captures = watched.allocator.new_pool(reclaimable=False)
+def test_a_pool_that_is_not_reclaimable_keeps_its_blocks_until_it_is(watched: Watched) -> None:
+    captures = watched.allocator.new_pool()
+    captures.reclaimable = False
     watched.allocator.allocate(captures, 3 * UNIT_BYTES)
     with pytest.raises(OutOfDeviceMemory):
         watched.allocator.allocate(watched.pool, 2 * UNIT_BYTES)
-    watched.allocator.release(captures)
+    captures.reclaimable = True
     watched.allocator.allocate(watched.pool, 4 * UNIT_BYTES)
 
 
 def test_a_capture_does_not_wait_for_the_device(watched: Watched) -> None:
-    captures = watched.allocator.new_pool(reclaimable=False)
+    captures = watched.allocator.new_pool()
+    captures.reclaimable = False
     watched.allocator.allocate(watched.pool, 4 * UNIT_BYTES)
     with pytest.raises(OutOfDeviceMemory):
         watched.allocator.allocate(captures, 1)
@@ -90,6 +92,6 @@ def test_a_capture_does_not_wait_for_the_device(watched: Watched) -> None:
 def test_every_change_of_the_reserve_is_published(watched: Watched) -> None:
     watched.allocator.allocate(watched.pool, 1)
     watched.allocator.allocate(watched.pool, 1)
-    watched.allocator.release(watched.pool)
-    assert [one.reserved_bytes for one in watched.published] == [512, 0]
-    assert watched.published[-1].peak_reserved_bytes == 512
+    watched.allocator.allocate(watched.pool, 4 * UNIT_BYTES)
+    assert [one.reserved_bytes for one in watched.published] == [512, 2048]
+    assert watched.published[-1].retries == 1

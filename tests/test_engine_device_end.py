@@ -88,7 +88,7 @@ def test_a_device_that_dies_in_a_kernel_is_lost_and_nobody_waits_for_it() -> Non
         stream, result = device.streams[0], number(device)
         event = stream.record_event()
         stream.launch(die, (result,))
-        with pytest.raises(DeviceLost, match="SIGKILL"):
+        with pytest.raises(DeviceLost, match="signal 9"):
             stream.synchronize()
         with pytest.raises(DeviceLost):
             event.synchronize()
@@ -100,7 +100,7 @@ def test_a_device_killed_from_outside_in_the_middle_of_a_kernel_is_lost() -> Non
     with small_device() as device:
         device.streams[0].launch(never_end, (number(device),))
         os.kill(device.process_id, signal.SIGKILL)
-        with pytest.raises(DeviceLost, match="SIGKILL"):
+        with pytest.raises(DeviceLost, match="signal 9"):
             device.streams[0].synchronize()
 
 

@@ -33,12 +33,7 @@ SLOTS = 4
 def block() -> Iterator[SharedBlock]:
     made = create_block(Sizes(1, 4096, 1))
     yield made
-    close(made)
-
-
-def close(block: SharedBlock) -> None:
-    for fd in (block.fd, block.bell.fd):
-        os.close(fd)
+    made.close_files()
 
 
 def words_of(command: bytes) -> tuple[int, ...]:
@@ -77,7 +72,7 @@ def test_the_reader_gets_what_the_writer_put(paces: list[tuple[int, int]]) -> No
             for _ in range(reads):
                 read_one()
     assert block.words[Word.ISSUED + 1] == writer.last
-    close(block)
+    block.close_files()
 
 
 def test_a_value_that_does_not_fit_its_word_is_refused_and_leaves_no_trace(block: SharedBlock) -> None:

@@ -32,8 +32,8 @@ class Allocator:
         self._publish = publish
         self._lock = threading.RLock()
 
-    def new_pool(self, *, reclaimable: bool = True) -> Pool:
-        pool = Pool(reclaimable=reclaimable)
+    def new_pool(self) -> Pool:
+        pool = Pool()
         self._pools.append(pool)
         return pool
 
@@ -44,13 +44,6 @@ class Allocator:
             return Block(pool, pool.kept[size_bytes].pop(), size_bytes)
         except IndexError:
             return Block(pool, self._reserve(pool, size_bytes), size_bytes)
-
-    def release(self, pool: Pool) -> None:
-        """Give everything that a pool keeps back to the arena; nothing queued may use it."""
-        with self._lock:
-            for offset, size_bytes in pool.drain():
-                self._arena.give_back(offset, size_bytes)
-            self._publish(self.memory())
 
     def memory(self) -> Memory:
         with self._lock:
@@ -75,7 +68,8 @@ class Allocator:
         self._drain()
         for pool in self._pools:
             if pool.reclaimable:
-                self.release(pool)
+                for block in pool.drain():
+                    self._arena.give_back(*block)
         return self._arena.take(size_bytes)
 
     def _failure_text(self, size_bytes: int) -> str:

@@ -1,13 +1,14 @@
 """Blocks of memory kept for reuse by size, so that an allocation is mostly one list pop.
 
 Each stream has a pool, for a block may be reused while commands that still use it are queued, and only the
-order of one stream makes that safe. Captures share a pool of their own, whose memory stays reserved while
-any graph lives. A pool never splits a block: what it keeps goes back to the arena only on request.
+order of one stream makes that safe. Captures share a pool of their own, which is not reclaimable while any
+graph lives. A pool never splits a block: what it keeps goes back to the arena when memory is short.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 
 UNIT_BYTES = 512
 """Sizes are rounded up to this, as torch's CUDA allocator does (kMinBlockSize)."""
@@ -24,8 +25,8 @@ class Pool:
     Lists change by whole items only, which any thread or the garbage collector may do at any moment.
     """
 
-    def __init__(self, *, reclaimable: bool) -> None:
-        self.reclaimable = reclaimable
+    def __init__(self) -> None:
+        self.reclaimable = True
         self.kept: defaultdict[int, list[int]] = defaultdict(list)
 
     @property
@@ -34,11 +35,12 @@ class Pool:
 
     def drain(self) -> list[tuple[int, int]]:
         """Take out everything that is kept, as (offset, size)."""
-        return [
-            (offsets.pop(), size_bytes)
-            for size_bytes, offsets in list(self.kept.items())
-            for _ in range(len(offsets))
-        ]
+        found: list[tuple[int, int]] = []
+        for size_bytes, offsets in list(self.kept.items()):
+            with suppress(IndexError):  # another thread may take the last one
+                while True:
+                    found.append((offsets.pop(), size_bytes))
+        return found
 
 
 class Block:

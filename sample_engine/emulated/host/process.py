@@ -1,8 +1,8 @@
 """Starts the device process, notices its end, and ends it.
 
 The process is started, not forked: a fork of a host with threads would inherit locks in any state. It ends
-when its standard input closes, so it never outlives the host, however the host ends; hence a host that forks
-children of its own must close `stdin_fd` in them.
+when its standard input closes, so it never outlives the host, however the host ends. (A host that forks
+while a device is open hands that input on, and then the device lives as long as the child.)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from sample_engine.emulated.shared.block import SharedBlock, State, Word
 from sample_engine.errors import DeviceLost
 
+WORKER = "sample_engine.emulated.worker.main"
 START_NAP_S = 10e-3
 """Between two looks at a process that starts, which takes a second or two."""
 
@@ -29,14 +30,7 @@ class DeviceProcess:
     def __init__(self, block: SharedBlock) -> None:
         self._block = block
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "sample_engine.emulated.worker.main",
-                str(block.fd),
-                str(block.bell.fd),
-            ],
+            [sys.executable, "-P", "-m", WORKER, str(block.fd), str(block.bell.fd)],
             stdin=subprocess.PIPE,
             pass_fds=[block.fd, block.bell.fd],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
@@ -74,4 +68,4 @@ class DeviceProcess:
 
 
 def _end(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    return f"exit code {code}" if code >= 0 else f"signal {-code}, {signal.strsignal(-code)}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import cast
 
 from sample_engine.bounds import check_copy
@@ -16,6 +15,7 @@ from sample_engine.device import Buffer, Event, Pinned, Scalar, Shape
 from sample_engine.dtypes import DType
 from sample_engine.emulated.host.buffers import EmulatedBuffer
 from sample_engine.emulated.host.context import Context
+from sample_engine.emulated.host.event import EmulatedEvent
 from sample_engine.emulated.host.graph import EmulatedGraph
 from sample_engine.emulated.host.pinned import InFlight, PinnedSlot
 from sample_engine.emulated.host.waiting import Progress
@@ -24,20 +24,6 @@ from sample_engine.emulated.shared.layouts import address
 from sample_engine.emulated.shared.ring import RingWriter
 from sample_engine.errors import CaptureNotAllowed, capture_refusal
 from sample_engine.kernel import Kernel
-
-
-@dataclass(frozen=True, slots=True)
-class EmulatedEvent:
-    """A command number of a stream: reached when that command has completed."""
-
-    stream: EmulatedStream
-    number: int
-
-    def query(self) -> bool:
-        return self.stream.progress.completed() >= self.number
-
-    def synchronize(self) -> None:
-        self.stream.wait_for("event_synchronize", self.number)
 
 
 class EmulatedStream:
@@ -107,10 +93,9 @@ class EmulatedStream:
     @contextmanager
     def capture(self) -> Iterator[EmulatedGraph]:
         self._refuse_in_capture("capture")
-        graph = EmulatedGraph(self, next(self._context.graph_ids))
+        graph = EmulatedGraph(self, self._context.begin_graph())
         self._control(Kind.BEGIN_CAPTURE, graph.graph_id)
         self._capturing, self._pool = graph, self._context.graph_pool
-        self._context.live_graphs += 1
         try:
             yield graph
             graph.usable = not graph.refused
@@ -130,12 +115,9 @@ class EmulatedStream:
         self._device_command("replay", Kind.REPLAY, graph.graph_id)
 
     def drop(self, graph: EmulatedGraph) -> None:
-        """Forget a graph behind everything queued; with the last one goes the memory of captures."""
+        """Forget a graph, behind everything queued."""
         self._control(Kind.DROP_GRAPH, graph.graph_id)
-        self._context.live_graphs -= 1
-        if not self._context.live_graphs:
-            self.synchronize()
-            self._context.memory.release(self._context.graph_pool)
+        self._context.end_graph()
 
     def _addresses(self, buffers: Sequence[Buffer]) -> list[int]:
         table = self._layouts

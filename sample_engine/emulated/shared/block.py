@@ -12,7 +12,7 @@ import mmap
 import os
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from sample_engine.emulated.shared.bell import Bell, new_bell
 
@@ -56,7 +56,7 @@ class Word(IntEnum):
     STATE = 24
     WORKER_PID = 25
     BUSY_NS = 26
-    """Time in kernels and copies. There is one thread, so it is a union."""
+    """Time in kernels and copies, of commands that have completed. There is one thread, so it is a union."""
     DECODE_NS = 27
     KERNELS = 28
     COPIES = 29
@@ -92,7 +92,11 @@ RECORD_BYTES = RECORD_WORDS * WORD_BYTES
 LAYOUT_BYTES = LAYOUT_WORDS * WORD_BYTES
 
 
-_BEFORE_RINGS = 4
+def section_lengths(sizes: Sizes) -> tuple[int, ...]:
+    """Bytes of page, failure text, names, layouts, the rings, log and pinned memory, in this order."""
+    log_bytes = sizes.log_slots * LOG_RECORD_WORDS * WORD_BYTES
+    tables = (PAGE_BYTES, FAILURE_BYTES, NAME_SLOTS * NAME_BYTES, LAYOUT_SLOTS * LAYOUT_BYTES)
+    return (*tables, *[RING_SLOTS * RECORD_BYTES] * STREAMS, log_bytes, sizes.pinned_bytes)
 
 
 class SharedBlock:
@@ -103,26 +107,28 @@ class SharedBlock:
     """
 
     def __init__(self, fd: int, bell: Bell, sizes: Sizes) -> None:
-        lengths = (
-            *(PAGE_BYTES, FAILURE_BYTES, NAME_SLOTS * NAME_BYTES, LAYOUT_SLOTS * LAYOUT_BYTES),
-            *[RING_SLOTS * RECORD_BYTES] * STREAMS,
-            *(sizes.log_slots * LOG_RECORD_WORDS * WORD_BYTES, sizes.pinned_bytes),
-        )
+        lengths = section_lengths(sizes)
         self.fd = fd
         self.bell = bell
         self.sizes = sizes
-        os.ftruncate(fd, sum(lengths))
         self.map = mmap.mmap(fd, sum(lengths))
-        ends = list(accumulate(lengths))
-        views = [memoryview(self.map)[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+        starts = list(accumulate(lengths, initial=0))
+        views = [memoryview(self.map)[start:end] for start, end in pairwise(starts)]
         page, self.failure, self.names, self.layouts, *self.rings, self.log, self.pinned = views
         self.words = page.cast("Q")
-        self.ring_starts = ends[_BEFORE_RINGS - 1 : _BEFORE_RINGS - 1 + STREAMS]
+        self.ring_starts = starts[-3 - STREAMS : -3]
+
+    def close_files(self) -> None:
+        """Close the descriptors; the memory stays mapped as long as anyone uses it."""
+        for fd in (self.fd, self.bell.fd):
+            os.close(fd)
 
 
 def create_block(sizes: Sizes) -> SharedBlock:
     """A new block, made by the host."""
-    block = SharedBlock(os.memfd_create("sample_engine.device"), new_bell(), sizes)
+    fd = os.memfd_create("sample_engine.device")
+    os.ftruncate(fd, sum(section_lengths(sizes)))
+    block = SharedBlock(fd, new_bell(), sizes)
     block.words[Word.HOST_PID] = os.getpid()
     block.words[Word.BUDGET_BYTES] = sizes.budget_bytes
     block.words[Word.PINNED_BYTES] = sizes.pinned_bytes
@@ -136,6 +142,5 @@ def attach_block(fd: int, bell: Bell) -> SharedBlock:
     page = memoryview(os.pread(fd, PAGE_BYTES, 0)).cast("Q")
     if page[Word.MAGIC] != MAGIC:
         raise ValueError(f"file descriptor {fd} is no block of this version of the emulated device")
-    return SharedBlock(
-        fd, bell, Sizes(page[Word.BUDGET_BYTES], page[Word.PINNED_BYTES], page[Word.LOG_SLOTS])
-    )
+    sizes = Sizes(page[Word.BUDGET_BYTES], page[Word.PINNED_BYTES], page[Word.LOG_SLOTS])
+    return SharedBlock(fd, bell, sizes)

@@ -72,13 +72,14 @@ class StreamCoroutine:
         """Run a captured list; the other stream gets its turn between two nodes."""
         ring, note, clock = self._ring, self._ledger.node, time.perf_counter_ns
         nodes = self._graphs[graph_id]
-        start_ns = clock()
-        for node, work in enumerate(nodes, graph_id << GRAPH_SHIFT | 1):
+        first = graph_id << GRAPH_SHIFT | 1
+        for node, work in enumerate(nodes, first):
+            if node > first:
+                yield True
+            start_ns = clock()
             work.function(*work.arguments)
             end_ns = clock()
-            note(ring, work, was_empty, node, seen_ns, start_ns, end_ns)
-            yield True
-            seen_ns = start_ns = clock()
+            note(ring, work, was_empty, node, seen_ns if node == first else start_ns, start_ns, end_ns)
         self._ledger.replayed(len(nodes))
 
     def _wait(self, stream: int, number: int) -> Iterator[bool]:
