@@ -1,16 +1,17 @@
 """The device interface on a GPU, by torch.cuda.
 
-Both streams are side streams, so that captures need no further one (a capture on the default stream is not
-allowed). torch's caching allocator is stream-ordered and keeps the pool of captures; its pinned allocator
-does not reuse a slot before copies from it have run. Kernels are torch functions: the launch of one is the
-launch of all that torch makes of it.
+Both streams are side streams, so captures need no further one (CUDA allows none on the default stream).
+torch's caching allocator is ordered by stream and keeps the pool of captures; its pinned allocator does not
+reuse a slot before the copies queued on it have run. A kernel is a torch function, and launching it launches
+whatever torch makes of it. The thread's current stream is set when a thread changes streams and left there,
+which is much cheaper than entering a context at every launch: nothing else may set it in such a thread.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
@@ -23,7 +24,13 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from sample_engine.bounds import check_copy, check_narrow, check_view
 from sample_engine.device import Buffer, Event, Memory, Pinned, Scalar, Shape
 from sample_engine.dtypes import DTYPES, DType
-from sample_engine.errors import CaptureNotAllowed, OutOfDeviceMemory, capture_refusal
+from sample_engine.errors import (
+    CaptureNotAllowed,
+    DeviceError,
+    DeviceLost,
+    OutOfDeviceMemory,
+    capture_refusal,
+)
 from sample_engine.kernel import Kernel
 
 GPU = torch.device("cuda", 0)
@@ -63,13 +70,16 @@ class CudaPinned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CudaEvent:
+    """Its `synchronize` spins in the driver, without the GIL."""
+
     event: torch.cuda.Event
 
     def query(self) -> bool:
         return bool(self.event.query())
 
     def synchronize(self) -> None:
-        self.event.synchronize()
+        with _losses_of_cuda():
+            self.event.synchronize()
 
 
 class CudaGraph:
@@ -140,7 +150,8 @@ class CudaStream:
 
     def synchronize(self) -> None:
         self._refuse_in_capture("synchronize")
-        self._stream.synchronize()
+        with _losses_of_cuda():
+            self._stream.synchronize()
 
     @contextmanager
     def capture(self) -> Iterator[CudaGraph]:
@@ -154,7 +165,6 @@ class CudaStream:
         finally:
             self._capturing = None
         if graph.refused:
-            graph.graph.reset()
             raise CaptureNotAllowed(f"the capture was spoilt by {graph.refused}")
         graph.usable = True
 
@@ -185,10 +195,21 @@ class CudaStream:
 
 
 @contextmanager
+def _losses_of_cuda() -> Iterator[None]:
+    """An error of a kernel shows at the next wait, and nothing works in this process from then on."""
+    try:
+        yield
+    except _CUDA_ERROR as error:
+        raise DeviceLost(f"CUDA: {error}") from error
+
+
+@contextmanager
 def _refusals_of_cuda() -> Iterator[None]:
     """CUDA ends a capture with an error of its own when a kernel needs the host, say by `.item()`."""
     try:
         yield
+    except DeviceError:
+        raise
     except _CUDA_ERROR as error:
         raise CaptureNotAllowed(f"CUDA refused the capture: {error}") from error
 
@@ -246,8 +267,9 @@ class CudaDevice:
         self._profile = None
 
     def close(self) -> None:
-        self.synchronize()
-        torch.cuda.empty_cache()
+        with suppress(DeviceLost):
+            self.synchronize()
+            torch.cuda.empty_cache()
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Kernels for tests of the engine's device; the last three behave badly."""
+"""Kernels for tests of the engine's device; the last four behave badly."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def softmax(out: Tensor, a: Tensor) -> None:
 @kernel("n")
 def combine(out: Tensor, whole: int, part: float, other: int) -> None:
     out.fill_(whole + part + other)
+
+
+@kernel("n n")
+def ask_host(out: Tensor, a: Tensor) -> None:
+    """Works in eager mode; a capture on a GPU cannot contain it."""
+    out.fill_(a.sum().item())
 
 
 @kernel("n:int64")
