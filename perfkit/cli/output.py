@@ -103,10 +103,12 @@ def width() -> int:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar on stderr for `total` steps; yields the function to call after each step."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
     from rich.console import Console
     from rich.progress import Progress
 
-    terminal = Console(stderr=True, markup=False)
-    with Progress(console=terminal, transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(console=Console(stderr=True, markup=False), transient=True) as bar:
         task = bar.add_task(inert(what), total=total)
         yield lambda: bar.advance(task)
