@@ -52,6 +52,7 @@ class Round:
     kernel_us: float
     eager_us: float
     replay_us: float
+    replay_between_us: float
     empty_share: float
     window_over_launching: float
 
@@ -145,6 +146,7 @@ def measured(device: EmulatedDevice, step: Step) -> Round:
     eager_us = step.timed_us(step.eager)
     after = device.counters()
     replay_us = step.timed_us(step.graph.replay)
+    replay_busy_ns = device.counters().busy_ns - after.busy_ns
     device.start_profile()
     step.eager()
     profile = device.collect_profile()
@@ -156,6 +158,7 @@ def measured(device: EmulatedDevice, step: Step) -> Round:
         kernel_us=(after.busy_ns - before.busy_ns) / kernels / 1000,
         eager_us=eager_us / kernels,
         replay_us=replay_us / kernels,
+        replay_between_us=(replay_us - replay_busy_ns / 1000) / kernels,
         empty_share=statistics.mean(one.queue_was_empty for one in profile.activities),
         window_over_launching=window_ns(profile) / launching_ns(profile),
     )
@@ -183,6 +186,7 @@ ROWS_OF_TABLE: tuple[tuple[str, str, Callable[[Round], float]], ...] = (
     ("device: kernel", "us", lambda one: one.kernel_us),
     ("eager step, a kernel", "us", lambda one: one.eager_us),
     ("replay, a kernel", "us", lambda one: one.replay_us),
+    ("of that, between two kernels", "us", lambda one: one.replay_between_us),
     ("decode over launch", "", lambda one: one.decode_over_launch),
     ("kernels that found an empty queue", "", lambda one: one.empty_share),
     ("window over launching", "", lambda one: one.window_over_launching),

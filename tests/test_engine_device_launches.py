@@ -79,6 +79,7 @@ def test_what_is_not_there_cannot_be_viewed(device: EmulatedDevice) -> None:
         a.view(5, 2)
     with pytest.raises(ValueError, match="not contiguous"):
         a.narrow(1, 0, 2).view(6)
+    assert a.narrow(0, 1, 1).narrow(1, 1, 2).view(2).shape == (2,)
     for dim, start, length in ((0, 2, 2), (2, 0, 1), (0, -1, 1), (1, 3, -1)):
         with pytest.raises(ValueError, match="no entries"):
             a.narrow(dim, start, length)

@@ -27,9 +27,8 @@ def read_activities(block: SharedBlock, first: int, end: int) -> Iterator[Activi
     words = block.log.cast("Q")
     for number in range(first, end):
         at = number % block.sizes.log_slots * LOG_RECORD_WORDS
-        head, correlation, graph, seen_ns, start_ns, end_ns, size_bytes, _ = words[
-            at : at + LOG_RECORD_WORDS
-        ].tolist()
+        record = words[at : at + LOG_RECORD_WORDS].tolist()
+        head, correlation, graph, seen_ns, start_ns, end_ns, size_bytes, _ = record
         kind = ActivityKind(head & 0xFF)
         name = kind.name.lower()
         if kind is ActivityKind.KERNEL:

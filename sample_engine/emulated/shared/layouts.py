@@ -35,7 +35,11 @@ class Layout:
 
     @property
     def is_contiguous(self) -> bool:
-        return self.strides == contiguous_strides(self.shape)
+        expected = contiguous_strides(self.shape)
+        return all(
+            size == 1 or stride == one
+            for size, stride, one in zip(self.shape, self.strides, expected, strict=True)
+        )
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
