@@ -130,10 +130,12 @@ def test_a_capture_that_swallowed_a_refusal_is_no_graph(device: EmulatedDevice) 
     stream = device.streams[0]
     with (
         pytest.raises(CaptureNotAllowed, match="spoilt by synchronize"),
-        stream.capture(),
+        stream.capture() as graph,
         suppress(DeviceError),
     ):
         stream.synchronize()
+    with pytest.raises(ValueError, match="captured"):
+        graph.replay()
 
 
 def test_an_error_inside_a_capture_is_the_error_that_is_raised(device: EmulatedDevice) -> None:
