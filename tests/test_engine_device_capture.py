@@ -7,6 +7,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.emulated.host.buffers import EmulatedBuffer
@@ -177,3 +179,35 @@ def test_memory_made_in_a_capture_belongs_to_the_graph_until_the_last_one_is_clo
         graph.replay()
         graph.close()
         assert stream.empty((2048,), FLOAT32).shape == (2048,)
+
+
+def wrapped(value: int) -> int:
+    """As int64 holds it."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.sampled_from(["replay", "copy", "wait"])), max_size=60))
+def test_any_mix_of_launches_replays_and_copies_agrees_with_a_twin_in_python(
+    device: EmulatedDevice, program: list[int | str]
+) -> None:
+    stream, result, value = device.streams[0], number(device), 0
+    with stream.capture() as graph:
+        for digit in (7, 5):
+            stream.launch(append, (result,), (digit,))
+    copies = []
+    for step in program:
+        if isinstance(step, int):
+            stream.launch(append, (result,), (step,))
+            value = wrapped(value * 10 + step)
+        elif step == "replay":
+            graph.replay()
+            value = wrapped(value * 100 + 75)
+        elif step == "copy":
+            copies.append((device.pinned((1,), INT64), value))
+            stream.copy_out(copies[-1][0], result)
+        else:
+            stream.record_event().synchronize()
+    stream.synchronize()
+    assert [slot.array.item() for slot, _ in copies] == [expected for _, expected in copies]
+    assert download(device, result).item() == value
+    graph.close()

@@ -155,3 +155,14 @@ def test_an_interrupt_of_the_whole_group_leaves_the_device_to_the_host() -> None
 def test_a_device_that_cannot_start_says_so() -> None:
     with pytest.raises(DeviceLost, match="bytes"):
         EmulatedDevice(1 << 60)
+
+
+def test_devices_that_come_and_go_leave_no_files_open() -> None:
+    with small_device():
+        pass
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with small_device() as device:
+            number(device)
+        device.close()
+    assert len(os.listdir("/proc/self/fd")) == before
