@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -157,12 +158,19 @@ def test_a_device_that_cannot_start_says_so() -> None:
         EmulatedDevice(1 << 60)
 
 
+def open_files() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
 def test_devices_that_come_and_go_leave_no_files_open() -> None:
-    with small_device():
+    with small_device() as device:
         pass
-    before = len(os.listdir("/proc/self/fd"))
+    del device
+    before = open_files()
     for _ in range(3):
         with small_device() as device:
             number(device)
         device.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    del device
+    assert open_files() == before
