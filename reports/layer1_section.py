@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from layers.evidence.finding import Finding, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.store_rows import Run
 from layers.evidence.verdict import Exit
 from reports.artifacts import ArtifactFinder
 from reports.file_names import files_name
-from reports.finding_rows import scope_of
 from reports.history import verdict_of
 from reports.layer1_anatomy import anatomy_blocks, short_anatomy_blocks
 from reports.layer1_busy import least_busy, ratio_blocks
@@ -129,21 +128,20 @@ def title_of(r: Layer1Run) -> str:
 
 
 def verdict_basis(r: Layer1Run) -> Basis | None:
-    """The n behind a verdict, that of the first finding where no trace was read; None where it is void."""
+    """The n behind a verdict, that of its first card where no trace was read; None where it is void."""
     measured = r.document.measured
     if not measured:
-        rests_on = [m for finding in r.findings for m in finding.measurements if m.artifact]
+        verdicts = (finding for finding in r.findings if finding.kind is FindingKind.VERDICT)
+        rests_on = (m for finding in verdicts for m in finding.measurements)
         return next((Basis(m.n, m.n_unit, m.method, (m.artifact,)) for m in rests_on if m.artifact), None)
     return devices_basis(measured, r.find)
 
 
 def verdict_strength(r: Layer1Run) -> tuple[Strength | None, str]:
-    """The weakest of the devices' verdicts, and its rule; each device's first finding is its verdict."""
-    first: dict[str, Finding] = {}
-    for finding in r.findings:
-        first.setdefault(scope_of(finding), finding)
-    if not first:
+    """The weakest of the devices' verdicts, and its rule."""
+    verdicts = [finding for finding in r.findings if finding.kind is FindingKind.VERDICT]
+    if not verdicts:
         return None, ""
-    weakest = max(first.values(), key=lambda f: list(Strength).index(f.strength))
-    of_many = f"the weakest of {len(first)} devices: " if len(first) > 1 else ""
+    weakest = max(verdicts, key=lambda f: list(Strength).index(f.strength))
+    of_many = f"the weakest of {len(verdicts)} devices: " if len(verdicts) > 1 else ""
     return weakest.strength, of_many + weakest.rule

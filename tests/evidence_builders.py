@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from layers.evidence.finding import Finding, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect, Guard, Outcome
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
@@ -34,7 +34,14 @@ RESULT = Result(
     ],
     measurements=[BUSY],
     findings=[
-        Finding("the GPU waits", Strength.WEAK, "directional", "go to Layer 2", False, (BUSY, UTIL)),
+        Finding(
+            statement="the GPU waits",
+            strength=Strength.WEAK,
+            rule="directional",
+            recommendation="go to Layer 2",
+            measurements=(BUSY, UTIL),
+            kind=FindingKind.VERDICT,
+        ),
         Finding("copies are hidden", Strength.MEDIUM, "one capture", "leave them", True, (), "longer trace"),
     ],
     sections={"devices": [{"rank": 0, "events": 61}]},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layers.evidence.finding import Finding, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
@@ -244,7 +244,8 @@ def test_a_sampled_series_stands_beside_the_trace_in_a_table_of_its_own(tmp_path
 def test_a_sampled_series_alone_is_no_void_result(tmp_path: Path) -> None:
     log = Artifact("/logs/smi.csv", "cd" * 32, 512)
     util = Measurement("nvml_util_pct", 37.0, "%", 40, "samples", "nvidia-smi", log, "gpu 0")
-    finding = Finding("gpu 0: busy", Strength.WEAK, "indirect", "record a trace", measurements=(util,))
+    verdict = FindingKind.VERDICT
+    finding = Finding("gpu 0: busy", Strength.WEAK, "weak", "record", measurements=(util,), kind=verdict)
     row = {"method": "nvidia-smi", "source": log.path, "scope": "gpu 0", "events": 40, "nvml_util_pct": 37.0}
     limits = {"host_bound": 0.6, "device_bound": 0.9}
     result = Result(

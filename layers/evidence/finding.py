@@ -16,13 +16,24 @@ class Strength(StrEnum):
     WEAK = "weak"
 
 
+class FindingKind(StrEnum):
+    """What a finding is to the verdict of its command."""
+
+    VERDICT = "verdict"
+    """the verdict itself, for the device or card that it is about"""
+    CONSEQUENCE = "consequence"
+    """what the verdict rules out"""
+    OBSERVATION = "observation"
+    """something seen beside it"""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """`rule` is the line of the strength table that fired; `negative`: looked, nothing to change, because.
 
     It rests on `measurements`, or, where no single number says it, on `evidence`: what was seen, in words
     with its numbers and their n, and the `artifacts` that it was read from. `scope` says whose finding it is,
-    as a measurement's does.
+    as a measurement's does; `kind` is what readers tell findings apart by.
     """
 
     statement: str
@@ -35,3 +46,4 @@ class Finding:
     evidence: str = ""
     artifacts: tuple[Artifact, ...] = ()
     scope: str = ""
+    kind: FindingKind = FindingKind.OBSERVATION

@@ -99,4 +99,5 @@ def _finding(f: Finding) -> dict[str, Any]:
         "evidence": f.evidence,
         "artifacts": [asdict(artifact) for artifact in f.artifacts],
         "scope": f.scope,
+        "kind": str(f.kind),
     }

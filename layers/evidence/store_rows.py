@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from layers.evidence.finding import Finding, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result, all_measurements, to_document
@@ -172,6 +172,7 @@ def read_finding(
     finding = Finding(
         **{name: row[name] for name in words},
         strength=Strength(row["strength"]),
+        kind=FindingKind(row["kind"]),
         negative=bool(row["negative"]),
         measurements=tuple(measurements),
         artifacts=tuple(artifacts),
@@ -231,6 +232,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
         "disproof": finding.disproof,
         "evidence": finding.evidence,
         "scope": finding.scope,
+        "kind": str(finding.kind),
     }
 
 

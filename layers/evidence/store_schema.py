@@ -142,7 +142,16 @@ EVIDENCE_IN_WORDS = (
         ORDER BY f.id""",
 )
 
-STEPS = (RESULTS, REQUEST_RECORDS, EVIDENCE_IN_WORDS)
+FINDING_KINDS = (
+    "ALTER TABLE findings ADD COLUMN kind TEXT NOT NULL DEFAULT 'observation'",
+    """UPDATE findings SET kind = 'verdict' WHERE id IN (
+        SELECT min(f.id) FROM findings f JOIN runs r ON r.id = f.run_id
+        WHERE r.command = 'layer1' GROUP BY f.run_id, f.scope
+    )""",
+)
+"""Until then the first finding of each device stood for its verdict."""
+
+STEPS = (RESULTS, REQUEST_RECORDS, EVIDENCE_IN_WORDS, FINDING_KINDS)
 """Step k leads from version k to k + 1; version 0 is an empty file."""
 
 VERSION = len(STEPS)

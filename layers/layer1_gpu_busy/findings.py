@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layers.evidence.finding import Finding
+from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
@@ -91,17 +91,17 @@ class _Found:
         base = f"busy {pct(ratio)} of its own window ({window})"
         if word is Word.HOST_BOUND:
             why = "it was idle with work already queued" if queued else "the host does not keep it busy"
-            yield self._concluded(f"{base}: {why}", next_step(word, device))
+            yield self._verdict(f"{base}: {why}", next_step(word, device))
             codes = [s.code for s in device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
             these = f", {' and '.join(codes)} included" if codes else ""
             limit = f"kernels are not the limit: making all of them free would save at most {pct(ratio)}"
-            yield self._concluded(f"{limit}{these}", "leave kernels alone", negative=True)
+            yield self._ruled_out(f"{limit}{these}", "leave kernels alone")
         elif word is Word.DEVICE_BOUND:
             limit = f"the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
-            yield self._concluded(f"{base}: the device is the limit", top_kernel_advice(device))
-            yield self._concluded(limit, "leave scheduling and launch overhead alone", negative=True)
+            yield self._verdict(f"{base}: the device is the limit", top_kernel_advice(device))
+            yield self._ruled_out(limit, "leave scheduling and launch overhead alone")
         else:
-            yield self._concluded(f"{base}: between the thresholds", next_step(word, device))
+            yield self._verdict(f"{base}: between the thresholds", next_step(word, device))
 
     def idle(self) -> Iterator[Finding]:
         """The chief cause of the idle time, where idle time is the question."""
@@ -140,10 +140,15 @@ class _Found:
             artifacts=tuple(dict.fromkeys(m.artifact for m in self.measurements if m.artifact)),
         )
 
-    def _concluded(self, statement: str, recommendation: str, *, negative: bool = False) -> Finding:
-        """A finding on the busy ratios."""
+    def _verdict(self, statement: str, recommendation: str) -> Finding:
+        """The verdict, on the busy ratios."""
         found = self._finding(self.judged, statement, recommendation, "device_op_ratio", "kernel_time_ratio")
-        return replace(found, negative=negative)
+        return replace(found, kind=FindingKind.VERDICT)
+
+    def _ruled_out(self, statement: str, recommendation: str) -> Finding:
+        """What the verdict says is not worth looking at."""
+        found = self._verdict(statement, recommendation)
+        return replace(found, kind=FindingKind.CONSEQUENCE, negative=True)
 
     def _hinted(self, statement: str, recommendation: str, *names: str) -> Finding:
         """A finding on a phenomenon, with the measurements of these names."""

@@ -4,12 +4,13 @@ included."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from layers.evidence.finding import Finding
+from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
-from layers.evidence.strength import Judgement, judge_strength
+from layers.evidence.strength import judge_strength
 from layers.evidence.strength_table import SampledSeries
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.sampled_word import Reading
@@ -40,28 +41,23 @@ def card_findings(
     judged = judge_strength(facts, guards, clear=reading.word is not Word.UNDECIDED, doubt=doubt)
     if judged is None:
         return []
-    base = f"{scope}: {reading.because} ({counted(samples.n, 'sample')})"
-    rests_on = tuple(measurements)
+    verdict = Finding(
+        statement=f"{scope}: {reading.because} ({counted(samples.n, 'sample')})",
+        strength=judged.strength,
+        rule=judged.rule,
+        recommendation=reading.next_step,
+        measurements=tuple(measurements),
+        kind=FindingKind.VERDICT,
+    )
     if reading.word is Word.HOST_BOUND:
         return [
-            _finding(base, judged, reading.next_step, rests_on),
-            _finding(
-                f"{scope}: kernels are not the limit: the device has time without any",
-                judged,
-                "leave kernels alone until the device has work",
-                rests_on,
+            verdict,
+            replace(
+                verdict,
+                statement=f"{scope}: kernels are not the limit: the device has time without any",
+                recommendation="leave kernels alone until the device has work",
                 negative=True,
+                kind=FindingKind.CONSEQUENCE,
             ),
         ]
-    return [_finding(base, judged, reading.next_step, rests_on)]
-
-
-def _finding(
-    statement: str,
-    judged: Judgement,
-    recommendation: str,
-    rests_on: tuple[Measurement, ...],
-    *,
-    negative: bool = False,
-) -> Finding:
-    return Finding(statement, judged.strength, judged.rule, recommendation, negative, rests_on)
+    return [verdict]

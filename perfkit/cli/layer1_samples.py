@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct
 from layers.layer1_gpu_busy.collect import Collected
@@ -88,9 +89,9 @@ def show_samples(result: Result, checked: CrossChecked, extras: Sequence[Extra])
         extra.show()
     show_checks(result.guards)
     output.line()
-    first = next((f for f in result.findings), None)
-    if first is not None:
-        output.paragraph("strength", f"{first.strength} ({first.rule})")
+    verdict = next((f for f in result.findings if f.kind is FindingKind.VERDICT), None)
+    if verdict is not None:
+        output.paragraph("strength", f"{verdict.strength} ({verdict.rule})")
     for file in dict.fromkeys(card.file.artifact for card in checked.cards):
         output.paragraph("artifact", f"{file.path} sha256 {file.sha256[:16]}…")
     for _, code in list(fired_guards(result.guards))[:1]:

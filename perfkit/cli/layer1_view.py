@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layers.evidence.finding import FindingKind
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct, pct, time_text
@@ -240,11 +241,11 @@ def fired_guards(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Che
 
 def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     output.line()
-    scopes = ((finding, {m.scope for m in finding.measurements}) for finding in result.findings)
-    first = next((finding for finding, of in scopes if shown is not None and shown.scope in of), None)
-    if first is not None and shown is not None:
+    verdicts = (finding for finding in result.findings if finding.kind is FindingKind.VERDICT)
+    verdict = next((f for f in verdicts if shown is not None and f.scope == shown.scope), None)
+    if verdict is not None and shown is not None:
         whose = f"of {shown.scope}: " if len(_traced(result)) > 1 else ""
-        output.paragraph("strength", f"{whose}{first.strength} ({first.rule})")
+        output.paragraph("strength", f"{whose}{verdict.strength} ({verdict.rule})")
     artifact, more = collected.traces[0].artifact, len(collected.traces) - 1
     others = f" and {counted(more, 'other file')}" if more else ""
     output.paragraph("artifact", f"{artifact.path} sha256 {artifact.sha256[:16]}…{others}")
