@@ -7,6 +7,16 @@ a layer turns losses into guards.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class LossKind(StrEnum):
+    """What sort of thing is not as it should be."""
+
+    DAMAGE = "damage"
+    """text that could not be read"""
+    CLOCK = "clock"
+    """read, at a time that cannot be right"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +35,4 @@ class Loss:
     lost_events: int
     may_hide_device_work: bool
     rest_is_missing: bool = False
+    kind: LossKind = LossKind.DAMAGE

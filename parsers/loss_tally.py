@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parsers.loss import Loss
+from parsers.loss import Loss, LossKind
 
 
 @dataclass(slots=True)
 class _Lost:
+    kind: LossKind
     lines: int
     first: int
     characters: int
@@ -21,9 +22,9 @@ class LossTally:
         self._kinds: dict[str, _Lost] = {}
         self._others: list[Loss] = []
 
-    def lose(self, what: str, line: int, characters: int) -> None:
+    def lose(self, what: str, line: int, characters: int, kind: LossKind = LossKind.DAMAGE) -> None:
         """One line (from 1) was given up, or a part of it of so many characters."""
-        lost = self._kinds.setdefault(what, _Lost(0, line, 0))
+        lost = self._kinds.setdefault(what, _Lost(kind, 0, line, 0))
         lost.lines += 1
         lost.characters += characters
 
@@ -34,7 +35,7 @@ class LossTally:
     def losses(self) -> tuple[Loss, ...]:
         """All of them. A lost line is a lost sample, which hides no work but its own."""
         kinds = (
-            Loss(_words(what, lost), -1, lost.characters, lost.lines, False)
+            Loss(_words(what, lost), -1, lost.characters, lost.lines, False, kind=lost.kind)
             for what, lost in self._kinds.items()
         )
         return (*self._others, *kinds)

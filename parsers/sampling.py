@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from parsers.chrome_model import I64
+from parsers.loss import LossKind
 from parsers.loss_tally import LossTally
 from parsers.sampled_cells import read_time
 from parsers.sampler_failures import MAX_TEXT_CHARACTERS, failure_in
@@ -173,7 +174,7 @@ class Sampling:
     def _report_clock(self, series: Iterable[Series]) -> None:
         lines = {int(line) for one in series for line in _lines_after_a_step_back(one)}
         for line in sorted(lines):
-            self.tally.lose(CLOCK_WENT_BACK, line, 0)
+            self.tally.lose(CLOCK_WENT_BACK, line, 0, LossKind.CLOCK)
 
 
 CLOCK_WENT_BACK = "the clock is behind that of the sample before"

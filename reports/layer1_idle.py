@@ -55,7 +55,7 @@ def timeline(subject: Subject, strip: Strip, steps: Steps | None) -> Figure:
     idle = f"idle {time_text(idle_ns)} = {pct(idle_ns / length_ns)} of it in {gaps}"
     return Figure(
         name=subject.figure_name("timeline"),
-        title=f"Timeline of {shorten(strip.what.removeprefix('step '), SHORT_NAME_CHARACTERS)}",
+        title=f"Timeline of {shorten(strip.step_name or strip.what, SHORT_NAME_CHARACTERS)}",
         about=f"{subject.device.scope}: {length}, {work}; {idle}",
         caption=_strip_caption(strip, sum(step.operations > 0 for step in steps.steps) if steps else 0),
         alternative=f"Timeline of {length}, {idle}; the next figure has the causes over the whole window.",

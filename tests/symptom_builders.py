@@ -59,7 +59,7 @@ def step(
 
 
 def steps_of(*steps: Step) -> Steps:
-    return Steps("test annotations on the host", steps)
+    return Steps("test annotations on the host", steps, on_host=True)
 
 
 def idle_of(

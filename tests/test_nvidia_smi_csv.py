@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parsers.loss import LossKind
 from parsers.sampled_file import read_sampled
 from parsers.sampling import CLOCK_WENT_BACK
 from parsers.series_model import NO_DEVICE, FailureKind, Metric, SampledFile, Series
@@ -246,6 +247,7 @@ def test_times_that_go_back_keep_their_order_and_are_said(path: Path) -> None:
     file = read(path, smi_csv([*rows([1, 2]), back, *rows([3], start=START)]))
     assert series(file).values.tolist() == [1.0, 2.0, 9.0, 3.0]
     assert losses(file) == [f"line 4: {CLOCK_WENT_BACK}"]
+    assert file.losses[0].kind is LossKind.CLOCK
 
 
 @pytest.mark.parametrize(

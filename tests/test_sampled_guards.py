@@ -9,8 +9,7 @@ from layers.evidence.guard import Checked, Effect
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
 from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
-from parsers.loss import Loss
-from parsers.sampling import CLOCK_WENT_BACK
+from parsers.loss import Loss, LossKind
 from parsers.series_model import NO_DEVICE, FailureKind, Metric
 from tests.sampled_builders import checks, log_of, series, util
 
@@ -172,15 +171,15 @@ def test_pk151_sampling_clock_stepped() -> None:
     assert "PK151" not in checks(log_of(util([50.0] * 5, timed=False)))
 
 
-def lost(lines: int, what: str = "not the 5 cells of the header") -> Loss:
-    return Loss(f"line 7: {what}", -1, 40, lines, False)
+def lost(lines: int, kind: LossKind = LossKind.DAMAGE) -> Loss:
+    return Loss("line 7: not the 5 cells of the header", -1, 40, lines, False, kind=kind)
 
 
 def test_pk152_damaged_log() -> None:
     assert fired(log_of(util([50.0] * 30), losses=[lost(1)]), "PK152").effect is Effect.NOTE
     found = fired(log_of(util([50.0] * 30), losses=[lost(30)]), "PK152")
     assert (found.effect, found.message) == (Effect.DIRECTIONAL, "line 7: not the 5 cells of the header")
-    assert not checks(log_of(util([50.0] * 30), losses=[lost(9, CLOCK_WENT_BACK)]))["PK152"].fired
+    assert not checks(log_of(util([50.0] * 30), losses=[lost(9, LossKind.CLOCK)]))["PK152"].fired
 
 
 def test_pk153_holes_in_the_series() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.steps import NO_STEP, find_steps, found_on_host, step_of_operations
+from layers.layer1_gpu_busy.steps import NO_STEP, find_steps, step_of_operations
 from tests.builders import (
     Op,
     Span,
@@ -34,7 +34,7 @@ def test_operations_belong_to_the_step_that_was_open_at_their_launch_however_lat
     ops = ops_of(trace)
     steps = find_steps(trace, ops)
     assert steps.method == "ProfilerStep annotations on the host"
-    assert found_on_host(steps)
+    assert steps.on_host
     assert [(s.start_ns, s.end_ns, s.operations) for s in steps.steps] == [(1000, 1010, 1), (1010, 1030, 2)]
     assert [(s.host_start_ns, s.host_end_ns) for s in steps.steps] == [(0, 10), (10, 30)]
     assert step_of_operations(trace, ops, steps).tolist() == [0, 1, 1]
@@ -105,7 +105,7 @@ def test_annotations_on_the_device_serve_where_the_host_has_none() -> None:
     ops = ops_of(trace)
     steps = find_steps(trace, ops)
     assert steps.method == "SGLang annotations on the device"
-    assert not found_on_host(steps)
+    assert not steps.on_host
     assert step_of_operations(trace, ops, steps).tolist() == [0, 0, NO_STEP]
 
 

@@ -60,7 +60,7 @@ def sample_now(
     watch = read_watch(watched, None, devices, sees_host_pids()) if watched.recordings else None
     return Sampled(
         analyses=tuple(analyse_samples(recording.file) for recording in live.recordings),
-        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.problems, watch))),
+        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.without_sm, watch))),
         recordings=live.recordings,
         section=_section(live) | {"watch": _watch_section(watch, watched.problems)},
         watch=tuple(recording.artifact for recording in watched.recordings),

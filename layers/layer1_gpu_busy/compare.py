@@ -246,12 +246,14 @@ def _kernel_names(side: Side) -> set[str]:
 def _caveats(a: Side, b: Side, kind: str) -> list[str]:
     """What differs between the sides beside the kernels, as far as the traces say."""
     found = [] if kind else ["no kind of step is on both sides: whole windows, whatever load they hold"]
+    card, other = a.analysis.busy.device_name, b.analysis.busy.device_name
+    one_unnamed = bool(card) != bool(other)
     for what, of_a, of_b in (
-        ("card", a.analysis.busy.device_name, b.analysis.busy.device_name),
+        *([("card", card, other)] if one_unnamed else []),
         ("batch sizes", _batch_sizes(a, kind), _batch_sizes(b, kind)),
         ("Python stacks", _has_stacks(a), _has_stacks(b)),
     ):
-        if of_a != of_b and not (what == "card" and of_a and of_b):
+        if of_a != of_b:
             found.append(f"different {what}: {a.label} {of_a or 'unnamed'}, {b.label} {of_b or 'unnamed'}")
     found += [
         f"{side.label}: {counted(side.analysis.replays.uncovered, 'graph launch')} without recorded work, "

@@ -18,6 +18,7 @@ from layers.layer1_gpu_busy.model import CopyRow
 from parsers.chrome_model import MEMCPY, UNKNOWN_BYTES, Bools, ChromeTrace, DeviceOps
 
 UNKNOWN_DIRECTION = "unknown direction"
+TO_HOST = "DtoH"
 
 _SHORT = re.compile(r"\b([HDAP])to([HDAP])\b")
 _LONG = re.compile(r"(Host|Device|Peer)To(Host|Device|Peer)")
@@ -32,17 +33,34 @@ def direction_of(name: str) -> str:
     Known forms: `Memcpy DtoH (Device -> Pageable)` (CUPTI), `Memcpy HtoD (Host -> Device)` and
     `CopyDeviceToHost` (ROCm).
     """
-    short, long = _SHORT.search(name), _LONG.search(name)
-    if short:
-        direction = short.group(0)
-    elif long:
-        direction = f"{long.group(1)[0]}to{long.group(2)[0]}"
-    else:
+    route = _route(name)
+    if not route:
         return UNKNOWN_DIRECTION
     if _MIGRATION.search(name):
-        return f"migration {direction}"
+        return f"migration {route}"
     memory = _HOST_MEMORY.search(name)
-    return f"{direction} {memory.group(0).lower()}" if memory else direction
+    return f"{route} {memory.group(0).lower()}" if memory else route
+
+
+def is_to_host(name: str) -> bool:
+    """Whether a copy of this name brings device memory to the host because a program asked for it."""
+    return _route(name) == TO_HOST and not _MIGRATION.search(name)
+
+
+def copies_to_host(trace: ChromeTrace, ops: DeviceOps) -> Bools:
+    """Which operations copy from the device to host memory; shape (n,)."""
+    is_copy = ops.kind == MEMCPY
+    to_host = [i for i in np.unique(ops.name_id[is_copy]) if is_to_host(trace.names[i])]
+    found: Bools = is_copy & np.isin(ops.name_id, to_host)
+    return found
+
+
+def _route(name: str) -> str:
+    """`DtoH` and the like, empty where the name has none."""
+    short, long = _SHORT.search(name), _LONG.search(name)
+    if short:
+        return short.group(0)
+    return f"{long.group(1)[0]}to{long.group(2)[0]}" if long else ""
 
 
 def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
@@ -53,12 +71,13 @@ def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
     for name_id in name_ids:
         directions.setdefault(direction_of(trace.names[name_id]), []).append(int(name_id))
     rows = [
-        _row(direction, ops, is_copy & np.isin(ops.name_id, ids)) for direction, ids in directions.items()
+        _row(direction, is_to_host(trace.names[ids[0]]), ops, is_copy & np.isin(ops.name_id, ids))
+        for direction, ids in directions.items()
     ]
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.direction)))
 
 
-def _row(direction: str, ops: DeviceOps, mine: Bools) -> CopyRow:
+def _row(direction: str, to_host: bool, ops: DeviceOps, mine: Bools) -> CopyRow:
     copying = busy_time(ops.select(mine))
     recorded = ops.nbytes[mine & (ops.nbytes != UNKNOWN_BYTES)]
     return CopyRow(
@@ -67,4 +86,5 @@ def _row(direction: str, ops: DeviceOps, mine: Bools) -> CopyRow:
         total_ns=total(copying),
         exposed_ns=total(subtract(copying, kernel_time(ops))),
         nbytes=int(recorded.sum()) if len(recorded) else None,
+        to_host=to_host,
     )

@@ -22,11 +22,11 @@ SM_METRICS = (Metric.SM_ACTIVE_RATIO, Metric.TENSOR_ACTIVE_RATIO)
 
 @dataclass(frozen=True, slots=True)
 class LiveFacts:
-    """All recordings of one sampling, what went wrong with it in the samplers' own words, and what a watch
-    over all cards saw meanwhile."""
+    """All recordings of one sampling, and what a watch over all cards saw meanwhile. `without_sm`: why SM
+    activity is missing, in the samplers' own words (empty: they do not say)."""
 
     recordings: Sequence[Recording]
-    problems: Sequence[str]
+    without_sm: str = ""
     watch: WatchFacts | None = None
 
 
@@ -64,8 +64,8 @@ def _sm_not_measured(facts: LiveFacts) -> Outcome | None:
         return None
     if not blind:
         return Outcome(False, "SM and tensor activity stand beside the utilisation")
-    why = "; ".join(problem for problem in facts.problems if problem.startswith("SM activity"))
-    return Outcome(True, why or f"no SM activity of {', '.join(f'gpu {device}' for device in blind)}")
+    cards = ", ".join(f"gpu {device}" for device in blind)
+    return Outcome(True, facts.without_sm or f"no SM activity of {cards}")
 
 
 def _foreign_spike(facts: LiveFacts) -> Outcome | None:

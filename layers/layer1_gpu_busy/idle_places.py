@@ -16,12 +16,12 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import union
+from layers.layer1_gpu_busy.copies import copies_to_host
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.idle_gaps import NO_OP, DeviceGaps
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Place, Steps
-from layers.layer1_gpu_busy.repetition import copies_to_host
-from layers.layer1_gpu_busy.steps import NO_STEP, found_on_host, step_of_operations
+from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps
 
@@ -51,7 +51,7 @@ def split_by_place(trace: ChromeTrace, ops: DeviceOps, steps: Steps, idle: Devic
 def _opening_ns(steps: Steps) -> I64:
     """When each step's annotation opened on the host: never, where it has none, and for NO_STEP (last)."""
     never = np.iinfo(np.int64).max
-    opened = [s.host_start_ns if found_on_host(steps) else never for s in steps.steps]
+    opened = [s.host_start_ns if steps.on_host else never for s in steps.steps]
     return np.array([*opened, never], np.int64)
 
 

@@ -125,12 +125,13 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Steps:
     """The steps of one device in time order, and the `method` that found them (empty: none found, and
-    why).
+    why). `on_host`: they have a time on the host of their own (else it equals their time on the device).
     """
 
     method: str
     steps: tuple[Step, ...]
     why_none: str = ""
+    on_host: bool = False
 
 
 class Cause(StrEnum):
@@ -239,14 +240,16 @@ class KernelRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """Copies of one direction. `total_ns` is their union, `exposed_ns` the part of it during which no
-    kernel ran on the device, `nbytes` the sum over those that record it (None: none does)."""
+    """Copies of one direction (`to_host`: a program read device memory so). `total_ns` is their union,
+    `exposed_ns` the part of it during which no kernel ran on the device, `nbytes` the sum over those that
+    record it (None: none does)."""
 
     direction: str
     n: int
     total_ns: int
     exposed_ns: int
     nbytes: int | None
+    to_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +354,7 @@ class Strip:
     `idle_ns` is all idle time of the stretch by cause, to which the columns of each cause add up exactly.
     `streams` counts all that ran something, of which `lanes` has those with most operations. Of the `gaps`,
     `narrow_gaps` are narrower than a column, so they are not seen one by one; they last `narrow_gaps_ns`.
+    `what` says which stretch it is, `step_name` its step's name (empty: the device window).
     """
 
     what: str
@@ -364,6 +368,7 @@ class Strip:
     gaps: int
     narrow_gaps: int
     narrow_gaps_ns: int
+    step_name: str = ""
 
 
 def column_edges(start_ns: int, end_ns: int, columns: int) -> list[int]:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from layers.layer1_gpu_busy.host_stack import spans_of
 from layers.layer1_gpu_busy.model import OperatorRow, Step, Steps
-from layers.layer1_gpu_busy.steps import found_on_host
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, ChromeTrace
 
@@ -35,7 +34,7 @@ clear of rounding in the medians, while counts that do not depend on the batch h
 
 def operators_per_step(trace: ChromeTrace, steps: Steps) -> tuple[OperatorRow, ...]:
     """Operators by calls per step, growing ones first; empty without annotated steps on the host."""
-    if not found_on_host(steps):
+    if not steps.on_host:
         return ()
     name_ids, counts = _counts(trace, steps.steps)
     slopes = _slopes(steps.steps, counts)

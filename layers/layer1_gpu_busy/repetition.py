@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from layers.layer1_gpu_busy.copies import direction_of
+from layers.layer1_gpu_busy.copies import copies_to_host
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.runtime_calls import Launched, Purpose
-from parsers.chrome_model import I64, MEMCPY, Bools, ChromeTrace, DeviceOps
+from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 
 MIN_PERIODS = 5
 """As many steps as a trace needs before its ratio is more than directional."""
@@ -81,15 +81,6 @@ def is_regular(ops: DeviceOps, boundary_ns: I64) -> bool:
     edges = np.searchsorted(ops.start_ns, boundary_ns)
     covers = (edges[-1] - edges[0]) >= MIN_COVERAGE * len(ops)
     return bool(covers) and _alike(np.diff(boundary_ns)) and _alike(np.diff(edges))
-
-
-def copies_to_host(trace: ChromeTrace, ops: DeviceOps) -> Bools:
-    """Which operations copy from the device to host memory; shape (n,)."""
-    is_copy = ops.kind == MEMCPY
-    name_ids = np.unique(ops.name_id[is_copy])
-    to_host = [i for i in name_ids if direction_of(trace.names[i]).startswith("DtoH")]
-    found: Bools = is_copy & np.isin(ops.name_id, to_host)
-    return found
 
 
 def _alike(values: I64) -> bool:

@@ -23,7 +23,7 @@ from layers.layer1_gpu_busy.sampled_model import (
 )
 from layers.layer1_gpu_busy.sampled_word import RESIDENT, SM_INEFFECTIVE, Shares
 from layers.layer1_gpu_busy.thresholds import Thresholds, word_of
-from parsers.sampling import CLOCK_WENT_BACK
+from parsers.loss import LossKind
 from parsers.series_model import NO_DEVICE, FailureKind, Metric
 
 RAMP_SHARE = 0.5
@@ -235,7 +235,7 @@ def clock_stepped(facts: SampledFacts) -> Outcome | None:
 
 
 def damaged_log(facts: SampledFacts) -> Outcome | None:
-    losses = [loss for loss in facts.file.losses if CLOCK_WENT_BACK not in loss.what]
+    losses = [loss for loss in facts.file.losses if loss.kind is LossKind.DAMAGE]
     if not losses:
         return Outcome(False, "every line was read")
     lost = sum(loss.lost_events for loss in losses)

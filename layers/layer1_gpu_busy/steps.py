@@ -24,8 +24,6 @@ from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps, HostSpans
 
 NO_STEP = -1
-ON_HOST = "annotations on the host"
-ON_DEVICE = "annotations on the device"
 DEVICE_ANNOTATIONS = "gpu_user_annotation"
 
 
@@ -39,8 +37,8 @@ def find_steps(trace: ChromeTrace, ops: DeviceOps) -> Steps:
         return Steps("", (), "host spans were not read")
     launched = launched_by(trace, ops)
     for family in FAMILIES:
-        for place in (ON_HOST, ON_DEVICE):
-            steps = _annotated(trace, ops, launched, family, place)
+        for on_host in (True, False):
+            steps = _annotated(trace, ops, launched, family, on_host=on_host)
             if steps.steps:
                 return steps
     repetition = find_repetition(trace, ops, launched)
@@ -48,19 +46,14 @@ def find_steps(trace: ChromeTrace, ops: DeviceOps) -> Steps:
         return Steps("", (), _why_none(trace))
     tags = [StepTag("step")] * len(repetition.start_ns)
     windows = _Windows(repetition.start_ns, repetition.end_ns, [repetition.mark] * len(tags), tags)
-    return _steps(repetition.method, ops, launched, windows)
+    return _steps(repetition.method, ops, launched, windows, on_host=False)
 
 
 def step_of_operations(trace: ChromeTrace, ops: DeviceOps, steps: Steps) -> I64:
     """Which of `steps.steps` each operation belongs to, NO_STEP where none; shape (n,)."""
     start_ns = np.array([s.host_start_ns for s in steps.steps], np.int64)
     end_ns = np.array([s.host_end_ns for s in steps.steps], np.int64)
-    return _assign(ops, launched_by(trace, ops), start_ns, end_ns, on_host=found_on_host(steps))
-
-
-def found_on_host(steps: Steps) -> bool:
-    """Whether the steps have a time on the host of their own (else it equals their time on the device)."""
-    return steps.method.endswith(ON_HOST)
+    return _assign(ops, launched_by(trace, ops), start_ns, end_ns, on_host=steps.on_host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +66,22 @@ class _Windows:
     tags: list[StepTag]
 
 
-def _annotated(trace: ChromeTrace, ops: DeviceOps, launched: Launched, family: Family, place: str) -> Steps:
-    spans = _markers(trace, family, place)
+def _annotated(
+    trace: ChromeTrace, ops: DeviceOps, launched: Launched, family: Family, *, on_host: bool
+) -> Steps:
+    spans = _markers(trace, family, on_host)
     tracks = [spans.select(spans.track_id == track) for track in np.unique(spans.track_id)]
     if family.free_names:
         tracks = [part for track in tracks for part in _by_tag_name(trace, track, family)]
     candidates = [_windows(trace, track, family) for track in tracks]
-    found = [_steps(f"{family.name} {place}", ops, launched, c) for c in candidates]
+    method = f"{family.name} annotations on the {'host' if on_host else 'device'}"
+    found = [_steps(method, ops, launched, c, on_host=on_host) for c in candidates]
     return max(found, key=lambda steps: sum(s.operations for s in steps.steps), default=Steps("", ()))
 
 
-def _markers(trace: ChromeTrace, family: Family, place: str) -> HostSpans:
+def _markers(trace: ChromeTrace, family: Family, on_host: bool) -> HostSpans:
     """The family's annotations that lie in no other of the same thread."""
-    if place == ON_HOST:
+    if on_host:
         spans = spans_of(trace, Role.ANNOTATION)
     else:
         rows = spans_of(trace, Role.DEVICE_SPAN)
@@ -111,13 +107,12 @@ def _windows(trace: ChromeTrace, spans: HostSpans, family: Family) -> _Windows:
     return _Windows(spans.start_ns, spans.end_ns, names, _tags(trace, spans, family))
 
 
-def _steps(method: str, ops: DeviceOps, launched: Launched, windows: _Windows) -> Steps:
+def _steps(method: str, ops: DeviceOps, launched: Launched, windows: _Windows, *, on_host: bool) -> Steps:
     """The windows as steps, with the device times of their operations; no steps at all where none has any."""
-    on_host = method.endswith(ON_HOST)
     of = _assign(ops, launched, windows.start_ns, windows.end_ns, on_host=on_host)
     start_ns, end_ns, operations = _extents(ops, of, windows.start_ns, windows.start_ns)
     if not operations.any():
-        return Steps(method, ())
+        return Steps(method, (), on_host=on_host)
     steps = (
         Step(
             name=windows.names[i],
@@ -132,7 +127,7 @@ def _steps(method: str, ops: DeviceOps, launched: Launched, windows: _Windows) -
         )
         for i, tag in enumerate(windows.tags)
     )
-    return Steps(method, tuple(steps))
+    return Steps(method, tuple(steps), on_host=on_host)
 
 
 def _assign(ops: DeviceOps, launched: Launched, start_ns: I64, end_ns: I64, *, on_host: bool) -> I64:

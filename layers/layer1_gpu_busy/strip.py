@@ -40,11 +40,12 @@ KINDS = {
 
 def draw_strip(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Window) -> Strip | None:
     """The strip of one device, None where its window has no length."""
-    what, start_ns, end_ns = _stretch(steps, window)
+    step_name, start_ns, end_ns = _stretch(steps, window)
     if end_ns <= start_ns:
         return None
     inside = ops.select((ops.end_ns > start_ns) & (ops.start_ns < end_ns))
     edges_ns = np.array(column_edges(start_ns, end_ns, COLUMNS), np.int64)
+    what = f"step {step_name}" if step_name else WHOLE_WINDOW
     idle = device_gaps(ops, Window(what, start_ns, end_ns))
     parts = split_by_cause(trace, ops, launched_by(trace, ops), idle)
     narrow_ns = idle.length_ns[idle.length_ns < (end_ns - start_ns) // COLUMNS]
@@ -60,18 +61,19 @@ def draw_strip(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Window)
         gaps=len(idle),
         narrow_gaps=len(narrow_ns),
         narrow_gaps_ns=int(narrow_ns.sum()),
+        step_name=step_name,
     )
 
 
 def _stretch(steps: Steps, window: Window) -> tuple[str, int, int]:
-    """What is drawn, from when to when."""
+    """The name of the step that is drawn (empty: no step), from when to when."""
     working = [s for s in steps.steps if s.end_ns > s.start_ns]
     if not working:
-        return WHOLE_WINDOW, window.start_ns, window.end_ns
+        return "", window.start_ns, window.end_ns
     next_ns = [*(s.start_ns for s in working[1:]), working[-1].end_ns]
     ends_ns = [max(step.end_ns, until) for step, until in zip(working, next_ns, strict=True)]
     step, end_ns = _typical(list(zip(working, ends_ns, strict=True)))
-    return f"step {step.name}", max(step.start_ns, window.start_ns), min(end_ns, window.end_ns)
+    return step.name, max(step.start_ns, window.start_ns), min(end_ns, window.end_ns)
 
 
 def _typical(ended: Sequence[tuple[Step, int]]) -> tuple[Step, int]:

@@ -105,7 +105,7 @@ def _waits(facts: SymptomFacts) -> int:
 
 
 def _to_host(facts: SymptomFacts) -> str:
-    rows = [row for row in facts.copies if row.direction.startswith("DtoH")]
+    rows = [row for row in facts.copies if row.to_host]
     return "copies to the host: " + (", ".join(f"{row.n} {row.direction}" for row in rows) or "0")
 
 

@@ -95,7 +95,7 @@ class LiveSampling:
 
     `folder` takes the recordings, named after their source. `devices` are indexes in PCI order (all, where
     none is named). `also` are more sources by name, each with its targets. Sampling has begun when the `with`
-    block is entered.
+    block is entered. `without_sm` is the one of the problems that says why SM activity is missing, if it is.
     """
 
     def __init__(
@@ -114,6 +114,7 @@ class LiveSampling:
         self._samplers: list[Sampler] = []
         self.recordings: tuple[Recording, ...] = ()
         self.problems: list[str] = []
+        self.without_sm = ""
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,8 @@ class LiveSampling:
             blind = read_start(self._samplers[0].path).without_sm
             if blind and not self._start(BESIDE, [str(device) for device in blind]):
                 who = ", ".join(f"gpu {device}" for device in blind)
-                self.problems[-1] = f"SM activity of {who} is not measured: no GPM, and {self.problems[-1]}"
+                self.without_sm = f"SM activity of {who} is not measured: no GPM, and {self.problems[-1]}"
+                self.problems[-1] = self.without_sm
         else:
             self._start(INSTEAD, self._devices)
         for source, targets in self._also.items():
