@@ -1,0 +1,75 @@
+"""All settings of the engine, as one immutable value.
+
+Every setting has one flat name, used in files, options, environment and `/configure` alike: a field of
+`Settings`, of its `Switches` or of its `Limits`. `preset` and `limits` name bundles of them (`resolve`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sample_engine.config.limits import STOCK, Limits
+from sample_engine.config.switches import OPTIMIZED, Switches
+from sample_engine.open_device import DeviceKind
+
+Pipeline = Literal["tts", "asr"]
+Size = Literal["tiny", "small", "large"]
+Batching = Literal["static", "continuous"]
+Policy = Literal["unified", "per-stage", "per-stage-length-aware"]
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A server runs one pipeline. Waits are how long a stage holds its first item to fill a batch."""
+
+    pipeline: Pipeline = "tts"
+    size: Size = "small"
+    device: DeviceKind = "auto"
+    budget_bytes: int = 256 * MIB
+    seed: int = 0
+    """Of the random weights."""
+
+    switches: Switches = OPTIMIZED
+    limits: Limits = STOCK
+    batching: Batching = "continuous"
+    policy: Policy = "per-stage"
+
+    lookahead_min_batch: int = 2
+    """Below it a step is resolved at once: with one row there is too little to collect to hide."""
+    prefill_chunk: int = 16
+    """Prompt positions in one piece of prefill; decode steps run in between."""
+    prefill_coalesce: int = 1
+    prefill_coalesce_wait_ms: float = 0.0
+    """Prefill starts when so many wait, or the first has waited so long."""
+    recompose_interval_ms: float = 0.0
+    """The running batch changes its members no more often."""
+
+    chunk_frames: int = 5
+    """Frames that the vocoder gets at once when a response is streamed."""
+    vocoder_max_batch: int = 16
+    vocoder_wait_ms: float = 2.0
+    vocoder_queue: int = 64
+    encoder_max_batch: int = 4
+    encoder_wait_ms: float = 2.0
+    encoder_queue: int = 64
+    encoder_cache_entries: int = 256
+    handoff_bytes: int = 16 << 10
+    """Results between stages stay on the device up to this size; larger ones go to host memory."""
+    graph_budget_bytes: int = 64 * MIB
+    """Device memory that captured graphs may reserve in all."""
+
+
+NEEDS_RESTART = {
+    "pipeline": "the stages are built at start",
+    "size": "the weights are made at start",
+    "device": "the device is opened at start",
+    "budget_bytes": "device memory is taken at start",
+    "seed": "the weights are made at start",
+    "max_running_requests": "the slots are allocated at start",
+    "build_workers": "the threads are started at start",
+    "graph_budget_bytes": "graphs are captured at start",
+}
+"""What `/configure` refuses, and why; everything else may change while nothing runs."""

@@ -1,0 +1,1 @@
+"""Networks with seeded random weights, written as launches of primitives."""

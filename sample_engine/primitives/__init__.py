@@ -1,0 +1,1 @@
+"""Kernels that models are made of, and the promise that a row's result depends on that row alone."""

@@ -1,0 +1,1 @@
+"""Who runs when: requests, queues, batches, and the loops that drive the stages."""

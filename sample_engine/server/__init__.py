@@ -1,0 +1,1 @@
+"""The HTTP front, and the engine as its child process."""

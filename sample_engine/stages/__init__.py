@@ -1,0 +1,1 @@
+"""Models as stages of a pipeline: slots, launching, resolving."""
