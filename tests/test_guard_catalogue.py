@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from layers.catalogue import CATALOGUE, entry, find, gather, near
-from layers.evidence.guard import Effect
+from layers.evidence.guard import Checked, Effect
 from reports import guard_catalogue
 from reports.guard_catalogue import render, render_guard
 from reports.markdown import escape, table
+from tests.conftest import REPOSITORY
 from tests.evidence_builders import made_up_guard
 
 BLIND = made_up_guard("PK901", "replay-blind-spot", effect=Effect.VOID)
@@ -60,6 +62,20 @@ def test_nothing_is_near_to_nonsense() -> None:
 
 def test_every_guard_of_the_program_says_all_there_is_to_say() -> None:
     assert all(text.strip() for guard in CATALOGUE for text in entry(guard).values())
+
+
+def test_every_code_that_a_text_names_is_in_the_catalogue() -> None:
+    files = [f for package in ("layers", "reports", "perfkit") for f in (REPOSITORY / package).rglob("*.py")]
+    named = {(f.name, code) for f in files for code in re.findall(r"\bPK\d+", f.read_text("utf-8"))}
+    known = {guard.code for guard in CATALOGUE}
+    assert named and [(file, code) for file, code in sorted(named) if code not in known] == []
+
+
+def test_a_guard_is_asked_for_by_its_entry() -> None:
+    fired, clear = (Checked("PK902", "few-samples", Effect.NOTE, is_there, "") for is_there in (True, False))
+    other = Checked("PK901", "replay-blind-spot", Effect.VOID, True, "")
+    assert FEW.fired_in([other, clear, fired]) is fired
+    assert FEW.fired_in([other, clear]) is None
 
 
 def test_a_section_shows_all_texts_and_obeys_no_markup_in_them() -> None:

@@ -2,7 +2,8 @@
 
 A guard is one declarative entry with one pure function. The entry is all that `perfkit explain`, the
 catalogue in docs/ and the methodology document show; the function looks at the facts of its layer and says
-whether the trap is there. Layers list their guards; `layers.catalogue` gathers them.
+whether the trap is there. Layers name each entry and list them; `layers.catalogue` gathers the lists.
+Who asks for one guard's outcome asks its entry (`FEW_SAMPLES.fired_in(guards)`), never its code as text.
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ class Guard(Generic[Facts]):
     source: str
     check: Callable[[Facts], Outcome | None]
 
+    @property
+    def title(self) -> str:
+        """Code and name."""
+        return f"{self.code} {self.name}"
+
+    def fired_in(self, checked: Iterable[Checked]) -> Checked | None:
+        """The first time that this guard fired; None where it did not."""
+        return next((c for c in checked if c.fired and c.code == self.code), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -61,6 +71,11 @@ class Checked:
     fired: bool
     message: str
     scope: str = ""
+
+    @property
+    def title(self) -> str:
+        """Code and name."""
+        return f"{self.code} {self.name}"
 
 
 def apply_guards(guards: Iterable[Guard[Facts]], facts: Facts, scope: str = "") -> list[Checked]:

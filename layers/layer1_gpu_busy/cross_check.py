@@ -15,6 +15,7 @@ from itertools import combinations
 
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.evidence.wording import counted, limit, pct
+from layers.layer1_gpu_busy.guards import GRAPH_REPLAY_BLIND_SPOT
 from layers.layer1_gpu_busy.methods import Instrument, Method, Question, measured_within
 
 AGREE_WITHIN = 0.10
@@ -139,8 +140,8 @@ def _cause(a: Method, b: Method) -> str:
             "cannot invent kernels"
         )
     if a.unseen_launches:
-        launches = counted(a.unseen_launches, "graph launch")
-        return f"the trace is blind to {launches} without operations (PK101), which the sampler saw"
+        launches, code = counted(a.unseen_launches, "graph launch"), GRAPH_REPLAY_BLIND_SPOT.code
+        return f"the trace is blind to {launches} without operations ({code}), which the sampler saw"
     return (
         "the sampler saw more than the trace: kernels of another process on the card, kernels that the "
         "profiler "

@@ -17,7 +17,8 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, disagreements, with_cards
-from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, CrossFacts, said
+from layers.layer1_gpu_busy.guards import BUSY_OVER_READING
+from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, METHODS_DISAGREE, CrossFacts, said
 from layers.layer1_gpu_busy.judge import TraceDevice, judge_traces
 from layers.layer1_gpu_busy.methods import Method, Question, all_methods
 from layers.layer1_gpu_busy.sampled_judge import (
@@ -39,10 +40,8 @@ from layers.layer1_gpu_busy.sections import sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 
-WITHOUT_SM = "busy-over-reading"
-"""The guard of traces that says that SM active was not measured; pointless where it was."""
 OPPOSITE = {Word.HOST_BOUND, Word.DEVICE_BOUND}
-NEXT = "find out which method is blind before acting on either: perfkit explain PK158"
+NEXT = f"find out which method is blind before acting on either: perfkit explain {METHODS_DISAGREE.code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +158,10 @@ def _undecided(result: Result, because: str) -> Result:
 
 
 def _weakened(finding: Finding) -> Finding:
-    return replace(finding, strength=Strength.WEAK, rule="directional: PK158 methods-disagree")
+    return replace(finding, strength=Strength.WEAK, rule=f"directional: {METHODS_DISAGREE.title}")
 
 
 def _without_pointless(guards: Sequence[Checked], methods: Sequence[Method]) -> list[Checked]:
+    """Without the guard that says that SM active was not measured, where it was."""
     with_sm = any(m.question is Question.SM_ACTIVE for m in methods)
-    return [checked for checked in guards if not (with_sm and checked.name == WITHOUT_SM)]
+    return [checked for checked in guards if not (with_sm and checked.code == BUSY_OVER_READING.code)]

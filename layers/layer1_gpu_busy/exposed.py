@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Overlap, WindowRatio
+from layers.layer1_gpu_busy.symptoms_device import S12
 
 WORTH_EXPOSED = 0.05
 """Up to this share of the window it is left to the tables: TraceLens's limit of exposed communication."""
 ALL_RANKS = "traces of all ranks together, since a rank that arrives late looks the same; then overlap"
-FEWER_COPIES = "pinned memory and a stream of their own, or fewer of them (perfkit explain S12)"
+FEWER_COPIES = f"pinned memory and a stream of their own, or fewer of them (perfkit explain {S12.code})"
 
 
 @dataclass(frozen=True, slots=True)

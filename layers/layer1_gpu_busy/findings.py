@@ -19,13 +19,16 @@ from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
 from layers.layer1_gpu_busy.exposed import ALL_RANKS, WORTH_EXPOSED
+from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, STACKS_SLOW_THE_HOST
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Place, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
+from layers.layer1_gpu_busy.symptoms_communication import S5, S6
+from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12
 from layers.layer1_gpu_busy.thresholds import Word
 
-STACKS = "Python stacks were recorded, which slows the host (PK129)"
+STACKS = f"Python stacks were recorded, which slows the host ({STACKS_SLOW_THE_HOST.code})"
 PHENOMENON = "a trace shows the phenomenon, not its cause in the code"
 NOT_PROFILED = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH, KernelGroup.COMMUNICATION)
 """Groups that Nsight Compute is not pointed at: some are no kernels, and it runs a kernel several times, at
@@ -33,15 +36,10 @@ which a collective waits for ranks that never come (Nsight Compute documentation
 AFTER_HOST = "once the host keeps the device busy: "
 WORTH_A_FINDING = 0.25
 """Idle causes below this share of the idle time are left to the table. perfkit's choice."""
-COMMUNICATION_SYMPTOMS = ("S5", "S6")
+COMMUNICATION_SYMPTOMS = (S5.code, S6.code)
 """They say more of the same exposed communication."""
-KERNEL_SYMPTOMS = ("S4", "S8")
+KERNEL_SYMPTOMS = (S4.code, S8.code)
 """Those of the kernels themselves: worth nothing yet where the device mostly waits for the host."""
-
-
-def work_was_queued(guards: Sequence[Checked]) -> bool:
-    """Whether the device was idle although the host had already given it work."""
-    return any(c.fired and c.name == "idle-while-queued" for c in guards)
 
 
 def device_findings(
@@ -57,14 +55,14 @@ def device_findings(
     """All findings for one device whose verdict is not void; `supported`: another method says the same."""
     steps = len(device.steps.steps) if device.steps else 0
     facts = Trace(steps=steps, operations=device.busy.events, captures=captures, supported=supported)
-    doubt = STACKS if any(c.fired and c.name == "stacks-slow-the-host" for c in guards) else ""
+    doubt = STACKS if STACKS_SLOW_THE_HOST.fired_in(guards) else ""
     judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED, doubt=doubt)
     hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
     if judged is None or hinted is None:
         return []
     found = _Found(device, word, scope, tuple(measurements), judged, hinted)
     return [
-        *found.verdict(work_was_queued(guards)),
+        *found.verdict(queued=IDLE_WHILE_QUEUED.fired_in(guards) is not None),
         *found.idle(),
         *found.exposed_communication(),
         *(found.symptom(s) for s in device.symptoms if s.present),
@@ -82,7 +80,7 @@ class _Found:
     judged: Judgement
     hinted: Judgement
 
-    def verdict(self, queued: bool) -> Iterator[Finding]:
+    def verdict(self, *, queued: bool) -> Iterator[Finding]:
         """What the verdict says, and what it says is not worth looking at."""
         device, word = self.device, self.word
         ratio = device.busy.device_window.device_op_ratio or 0.0
@@ -173,7 +171,7 @@ def top_kernel_advice(device: DeviceAnalysis) -> str:
     if top.group == KernelGroup.COMMUNICATION:
         return f"communication before kernels: {short_name(top.name)} takes {pct(top.share)}; {ALL_RANKS}"
     if top.group == KernelGroup.MEMCPY:
-        return f"copies before kernels: {top.name} takes {pct(top.share)} of busy time (symptom S12)"
+        return f"copies before kernels: {top.name} takes {pct(top.share)} of busy time (symptom {S12.code})"
     if top.group == KernelGroup.GRAPH:
         return f"perfkit roofline; then record graph nodes to see what {short_name(top.name)} consists of"
     return f"perfkit roofline, then the ncu command of {short_name(top.name)} ({pct(top.share)} of busy time)"

@@ -51,35 +51,36 @@ def _not_comparable(facts: CrossFacts) -> Outcome | None:
     return Outcome(True, f"{first.a.measures} and {first.b.measures}: {first.times}{why}")
 
 
-CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (
-    Guard(
-        code="PK158",
-        name="methods-disagree",
-        layer="layer1",
-        effect=Effect.DIRECTIONAL,
-        sees="A trace says 30 % busy, the sampler 95 %, of one card and one time.",
-        cause="One of them is blind: a trace to graph replays and dropped kernels, a sampler to copies and "
-        "to "
-        "which process ran. Or they looked at two cards.",
-        detection="Two instruments that ask for the resident time, in one window, differ by more than "
-        f"{limit(AGREE_WITHIN)}; a trace answers with the band from kernel time to device-op time.",
-        remedy="Do what the explanation says; never average them. There is no verdict while they differ.",
-        source="SGLang-Omni methodology 1.3 (replays only as cudaGraphLaunch); NVIDIA/DCGM issue 303.",
-        check=_disagree,
-    ),
-    Guard(
-        code="PK159",
-        name="methods-not-of-one-time",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="Two methods side by side that cannot confirm each other.",
-        cause="They ran at different times, one keeps no time (dcgmi dmon), or the trace is shorter than the "
-        "period that the driver averages over.",
-        detection="Windows on the wall clock that do not meet, are unknown, or are shorter than 1 s for "
-        "NVML.",
-        remedy="Sample while the trace records, for some seconds; stamp dcgmi's rows (dcgmi dmon … | ts "
-        "'%Y-%m-%d %H:%M:%.S'); say --utc-offset where the log's clock was not on UTC.",
-        source="NVML, nvmlUtilization_t: the period is 1/6 s to 1 s, depending on the product.",
-        check=_not_comparable,
-    ),
+METHODS_DISAGREE = Guard(
+    code="PK158",
+    name="methods-disagree",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A trace says 30 % busy, the sampler 95 %, of one card and one time.",
+    cause="One of them is blind: a trace to graph replays and dropped kernels, a sampler to copies and "
+    "to "
+    "which process ran. Or they looked at two cards.",
+    detection="Two instruments that ask for the resident time, in one window, differ by more than "
+    f"{limit(AGREE_WITHIN)}; a trace answers with the band from kernel time to device-op time.",
+    remedy="Do what the explanation says; never average them. There is no verdict while they differ.",
+    source="SGLang-Omni methodology 1.3 (replays only as cudaGraphLaunch); NVIDIA/DCGM issue 303.",
+    check=_disagree,
 )
+
+METHODS_NOT_OF_ONE_TIME = Guard(
+    code="PK159",
+    name="methods-not-of-one-time",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="Two methods side by side that cannot confirm each other.",
+    cause="They ran at different times, one keeps no time (dcgmi dmon), or the trace is shorter than the "
+    "period that the driver averages over.",
+    detection="Windows on the wall clock that do not meet, are unknown, or are shorter than 1 s for "
+    "NVML.",
+    remedy="Sample while the trace records, for some seconds; stamp dcgmi's rows (dcgmi dmon … | ts "
+    "'%Y-%m-%d %H:%M:%.S'); say --utc-offset where the log's clock was not on UTC.",
+    source="NVML, nvmlUtilization_t: the period is 1/6 s to 1 s, depending on the product.",
+    check=_not_comparable,
+)
+
+CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (METHODS_DISAGREE, METHODS_NOT_OF_ONE_TIME)

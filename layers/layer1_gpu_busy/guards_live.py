@@ -106,83 +106,95 @@ def _new_process(facts: LiveFacts) -> Outcome | None:
     return Outcome(bool(said), said + whose if said else "no process came that does not count as ours")
 
 
+SAMPLER_OFF_CADENCE = Guard(
+    code="PK160",
+    name="sampler-off-cadence",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="Fewer samples than the time and the period promise.",
+    cause="The driver answers so slowly that every call to a GPU was still waiting at the next tick.",
+    detection=f"More than {limit(MISSED_SHARE)} of a probe's ticks without a call.",
+    remedy="Trust n, not seconds times rate; turn persistence mode on (nvidia-smi -pm 1), or sample one "
+    "card with --gpu-index.",
+    source="SGLang-Omni methodology 1.3: one nvidia-smi call costs 180 to 340 ms and floors the cadence.",
+    check=_off_cadence,
+)
+
+SAMPLER_COSTS_CPU = Guard(
+    code="PK161",
+    name="sampler-costs-cpu",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="A host-bound service that is slower while it is watched.",
+    cause="The sampler takes CPU time from the service that it watches.",
+    detection=f"The samplers' own CPU time, above {limit(CPU_SHARE)} of one core.",
+    remedy="Sample fewer cards (--gpu-index), or keep the service and perfkit on different cores.",
+    source="perfkit: a sampler's own cost is measured and printed.",
+    check=_costs_cpu,
+)
+
+GPU_LOST = Guard(
+    code="PK162",
+    name="gpu-lost",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="A series that ends before the others.",
+    cause="The GPU fell off the bus, or needs a reset (Xid errors in the kernel's log say why).",
+    detection="NVML answers GPU_IS_LOST or RESET_REQUIRED.",
+    remedy="Look at dmesg for Xid; the samples before the loss stand, those of the other cards too.",
+    source="gpustat issues 125 and 144, nvgpu issue 6: one lost card must not end the others' samples.",
+    check=_lost,
+)
+
+SM_ACTIVITY_NOT_MEASURED = Guard(
+    code="PK163",
+    name="sm-activity-not-measured",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="A high utilisation, with nothing beside it that says how much of the GPU worked.",
+    cause="NVML's utilisation counts any resident kernel, one thread as much as a full GPU; SM and "
+    "tensor activity need GPM (Hopper and newer) or DCGM.",
+    detection="No sample of SM or tensor activity of a card.",
+    remedy="On a card before Hopper install DCGM (dcgmi and nv-hostengine); perfkit then runs dcgmi dmon "
+    "by itself.",
+    source="NVML, nvmlUtilization_t; NordicHPC sonar issue 181, DCGM issue 182.",
+    check=_sm_not_measured,
+)
+
+FOREIGN_SPIKE = Guard(
+    code="PK164",
+    name="foreign-spike",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A busy ratio that is not your service's alone.",
+    cause="A process that is not the service's computed on the card while it was sampled, moved memory "
+    "there, came or left.",
+    detection="As PK021 (card-used-by-others), on the judged cards. The service is what --pid names and "
+    "what descends from it; without --pid, what was on the cards when the sampling began.",
+    remedy="Sample again; keep this one for qualitative conclusions. Watch longer runs with perfkit "
+    "preflight --watch.",
+    source="SGLang-Omni methodology 1.2: a spike by others marks the runs it touched.",
+    check=_foreign_spike,
+)
+
+NEW_GPU_PROCESS = Guard(
+    code="PK165",
+    name="new-gpu-process",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="One process more on the GPUs at the end than at the beginning.",
+    cause="Somebody opened a card during the sampling, the judged one or a neighbour's.",
+    detection="Processes that the driver lists on any card and did not list at the first look.",
+    remedy="See whose they are. On a neighbour's card they share the host with you, and no more.",
+    source="SGLang-Omni methodology 1.2: the other cards are sampled too.",
+    check=_new_process,
+)
+
 LIVE_GUARDS: tuple[Guard[LiveFacts], ...] = (
-    Guard(
-        code="PK160",
-        name="sampler-off-cadence",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="Fewer samples than the time and the period promise.",
-        cause="The driver answers so slowly that every call to a GPU was still waiting at the next tick.",
-        detection=f"More than {limit(MISSED_SHARE)} of a probe's ticks without a call.",
-        remedy="Trust n, not seconds times rate; turn persistence mode on (nvidia-smi -pm 1), or sample one "
-        "card with --gpu-index.",
-        source="SGLang-Omni methodology 1.3: one nvidia-smi call costs 180 to 340 ms and floors the cadence.",
-        check=_off_cadence,
-    ),
-    Guard(
-        code="PK161",
-        name="sampler-costs-cpu",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="A host-bound service that is slower while it is watched.",
-        cause="The sampler takes CPU time from the service that it watches.",
-        detection=f"The samplers' own CPU time, above {limit(CPU_SHARE)} of one core.",
-        remedy="Sample fewer cards (--gpu-index), or keep the service and perfkit on different cores.",
-        source="perfkit: a sampler's own cost is measured and printed.",
-        check=_costs_cpu,
-    ),
-    Guard(
-        code="PK162",
-        name="gpu-lost",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="A series that ends before the others.",
-        cause="The GPU fell off the bus, or needs a reset (Xid errors in the kernel's log say why).",
-        detection="NVML answers GPU_IS_LOST or RESET_REQUIRED.",
-        remedy="Look at dmesg for Xid; the samples before the loss stand, those of the other cards too.",
-        source="gpustat issues 125 and 144, nvgpu issue 6: one lost card must not end the others' samples.",
-        check=_lost,
-    ),
-    Guard(
-        code="PK163",
-        name="sm-activity-not-measured",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="A high utilisation, with nothing beside it that says how much of the GPU worked.",
-        cause="NVML's utilisation counts any resident kernel, one thread as much as a full GPU; SM and "
-        "tensor activity need GPM (Hopper and newer) or DCGM.",
-        detection="No sample of SM or tensor activity of a card.",
-        remedy="On a card before Hopper install DCGM (dcgmi and nv-hostengine); perfkit then runs dcgmi dmon "
-        "by itself.",
-        source="NVML, nvmlUtilization_t; NordicHPC sonar issue 181, DCGM issue 182.",
-        check=_sm_not_measured,
-    ),
-    Guard(
-        code="PK164",
-        name="foreign-spike",
-        layer="layer1",
-        effect=Effect.DIRECTIONAL,
-        sees="A busy ratio that is not your service's alone.",
-        cause="A process that is not the service's computed on the card while it was sampled, moved memory "
-        "there, came or left.",
-        detection="As PK021 (card-used-by-others), on the judged cards. The service is what --pid names and "
-        "what descends from it; without --pid, what was on the cards when the sampling began.",
-        remedy="Sample again; keep this one for qualitative conclusions. Watch longer runs with perfkit "
-        "preflight --watch.",
-        source="SGLang-Omni methodology 1.2: a spike by others marks the runs it touched.",
-        check=_foreign_spike,
-    ),
-    Guard(
-        code="PK165",
-        name="new-gpu-process",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="One process more on the GPUs at the end than at the beginning.",
-        cause="Somebody opened a card during the sampling, the judged one or a neighbour's.",
-        detection="Processes that the driver lists on any card and did not list at the first look.",
-        remedy="See whose they are. On a neighbour's card they share the host with you, and no more.",
-        source="SGLang-Omni methodology 1.2: the other cards are sampled too.",
-        check=_new_process,
-    ),
+    SAMPLER_OFF_CADENCE,
+    SAMPLER_COSTS_CPU,
+    GPU_LOST,
+    SM_ACTIVITY_NOT_MEASURED,
+    FOREIGN_SPIKE,
+    NEW_GPU_PROCESS,
 )

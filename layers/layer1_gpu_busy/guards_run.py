@@ -68,63 +68,65 @@ def _run_text(run: Run) -> str:
     return f"{run.name}{world}: {first}" + (f" and {more} more" if more else "")
 
 
-FILE_GUARDS: tuple[Guard[RunFacts], ...] = (
-    Guard(
-        code="PK130",
-        name="unreadable-file",
-        layer="layer1",
-        effect=Effect.DIRECTIONAL,
-        sees="An answer from fewer files than were named.",
-        cause="Some files are no traces, are empty, or could not be opened; the answer is that of the rest.",
-        detection="Any named file that could not be read at all.",
-        remedy="Repair or leave out the files that the message names.",
-        source="perfkit: partial input gives a partial result that says so.",
-        check=_unreadable,
-    ),
-    Guard(
-        code="PK132",
-        name="same-capture-twice",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="Several captures that agree perfectly.",
-        cause="They are one capture under several names, and count as one.",
-        detection="Equal sha256.",
-        remedy="Record again; a copy repeats nothing.",
-        source="perfkit's table of n: captures are independent recordings.",
-        check=_same_capture,
-    ),
-    Guard(
-        code="PK133",
-        name="several-runs",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="One answer from files that do not belong together.",
-        cause="Files of several runs, or captures of unrelated workloads, were given at once, such as a "
-        "whole folder. Each device is judged by itself and each run has a table of ranks of its own; what is "
-        "said of all of them together means little.",
-        detection="A run is files of one world size with different ranks, recorded at the same time (or "
-        f"within {CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of "
-        f"one workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
-        remedy="Give one run at a time, or the captures of one workload.",
-        source="perfkit: a public folder with traces of a run of 8 ranks and of one of 128.",
-        check=_several_runs,
-    ),
+UNREADABLE_FILE = Guard(
+    code="PK130",
+    name="unreadable-file",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="An answer from fewer files than were named.",
+    cause="Some files are no traces, are empty, or could not be opened; the answer is that of the rest.",
+    detection="Any named file that could not be read at all.",
+    remedy="Repair or leave out the files that the message names.",
+    source="perfkit: partial input gives a partial result that says so.",
+    check=_unreadable,
 )
 
-RANK_GUARDS: tuple[Guard[Run], ...] = (
-    Guard(
-        code="PK131",
-        name="ranks-missing",
-        layer="layer1",
-        effect=Effect.NOTE,
-        sees="Traces of some ranks of a larger run.",
-        cause="The slowest rank may be among those that were not given; others then seem to wait for nobody.",
-        detection="Fewer different ranks than distributedInfo.world_size.",
-        remedy="Give the traces of all ranks at once.",
-        source="NVIDIA Megatron-Bridge profiling pitfalls: rank 0 is not representative.",
-        check=_ranks_missing,
-    ),
+SAME_CAPTURE_TWICE = Guard(
+    code="PK132",
+    name="same-capture-twice",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="Several captures that agree perfectly.",
+    cause="They are one capture under several names, and count as one.",
+    detection="Equal sha256.",
+    remedy="Record again; a copy repeats nothing.",
+    source="perfkit's table of n: captures are independent recordings.",
+    check=_same_capture,
 )
+
+SEVERAL_RUNS = Guard(
+    code="PK133",
+    name="several-runs",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="One answer from files that do not belong together.",
+    cause="Files of several runs, or captures of unrelated workloads, were given at once, such as a "
+    "whole folder. Each device is judged by itself and each run has a table of ranks of its own; what is "
+    "said of all of them together means little.",
+    detection="A run is files of one world size with different ranks, recorded at the same time (or "
+    f"within {CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of "
+    f"one workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
+    remedy="Give one run at a time, or the captures of one workload.",
+    source="perfkit: a public folder with traces of a run of 8 ranks and of one of 128.",
+    check=_several_runs,
+)
+
+FILE_GUARDS: tuple[Guard[RunFacts], ...] = (UNREADABLE_FILE, SAME_CAPTURE_TWICE, SEVERAL_RUNS)
+
+RANKS_MISSING = Guard(
+    code="PK131",
+    name="ranks-missing",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="Traces of some ranks of a larger run.",
+    cause="The slowest rank may be among those that were not given; others then seem to wait for nobody.",
+    detection="Fewer different ranks than distributedInfo.world_size.",
+    remedy="Give the traces of all ranks at once.",
+    source="NVIDIA Megatron-Bridge profiling pitfalls: rank 0 is not representative.",
+    check=_ranks_missing,
+)
+
+RANK_GUARDS: tuple[Guard[Run], ...] = (RANKS_MISSING,)
 
 RUN_GUARDS: tuple[Guard[Any], ...] = tuple(sorted((*FILE_GUARDS, *RANK_GUARDS), key=lambda g: g.code))
 """All of them, for the catalogue."""

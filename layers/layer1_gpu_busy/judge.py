@@ -23,7 +23,7 @@ from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards import TRACE_GUARDS, WINDOW_DECIDES
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
 from layers.layer1_gpu_busy.model import DeviceAnalysis, DeviceBusy
@@ -35,9 +35,6 @@ from layers.layer1_gpu_busy.sections import DeviceRow, sections
 from layers.layer1_gpu_busy.shared_symptoms import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-
-WINDOW_DECIDES = "window-decides"
-"""The guard that leaves a device undecided."""
 
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
@@ -95,7 +92,7 @@ def _word(facts: TraceFacts, guards: Sequence[Checked]) -> Word:
     """The word for one device. Void guards void it; windows that disagree leave it undecided."""
     if facts.device is None or facts.ratio is None or strongest_effect(guards) is Effect.VOID:
         return Word.VOID
-    if any(c.fired and c.name == WINDOW_DECIDES for c in guards):
+    if WINDOW_DECIDES.fired_in(guards):
         return Word.UNDECIDED
     return word_of(facts.ratio, facts.thresholds)
 
@@ -144,9 +141,9 @@ def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thres
 def _one_device(j: Judged, thresholds: Thresholds) -> str:
     busy = _device(j).busy
     window_ms = busy.device_window.window.length_ns / 1e6
-    disagree = next((c.message for c in j.guards if c.fired and c.name == WINDOW_DECIDES), "")
+    disagree = WINDOW_DECIDES.fired_in(j.guards)
     base = f"device busy {pct(_ratio(j))} of its own window ({window_ms:,.1f} ms, "
-    return base + f"{counted(busy.events, 'operation')}; {disagree or thresholds})"
+    return base + f"{counted(busy.events, 'operation')}; {disagree.message if disagree else thresholds})"
 
 
 def _device(standing: Judged) -> DeviceAnalysis:

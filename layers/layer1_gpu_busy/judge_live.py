@@ -17,7 +17,7 @@ def with_live_checks(result: Result, guards: Sequence[Checked]) -> Result:
     doubts = [c for c in guards if c.fired and c.effect is Effect.DIRECTIONAL]
     if not doubts or result.verdict.exit_code not in (Exit.OK, Exit.NO_CONCLUSION):
         return guarded
-    rule = "directional: " + ", ".join(f"{c.code} {c.name}" for c in doubts)
+    rule = "directional: " + ", ".join(c.title for c in doubts)
     because = f"{result.verdict.because}; {'; '.join(c.message for c in doubts)}"
     had_word = result.verdict.exit_code is Exit.OK or result.verdict.directional
     return replace(

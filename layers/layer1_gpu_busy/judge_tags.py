@@ -66,47 +66,49 @@ def _batch_failed(facts: TagFacts) -> Outcome | None:
     return Outcome(bool(bad), "; ".join(said[:1]) or "every call has its batch")
 
 
-TAG_GUARDS: tuple[Guard[TagFacts], ...] = (
-    Guard(
-        code="PK170",
-        name="tag-never-called",
-        layer="layer1",
-        effect=Effect.VOID,
-        sees="A trace without the phase that was tagged.",
-        cause="The function was not called, another one of that name was, the module ran as __main__, or the "
-        "process that calls it was started with PYTHONPATH cleared.",
-        detection="No call of the tag in any process.",
-        remedy="Drive some load; see which function is called (py-spy top); name the class that has it.",
-        source="perfkit: a treatment counts only with proof that it ran.",
-        check=_never_called,
-    ),
-    Guard(
-        code="PK171",
-        name="tag-without-ranges",
-        layer="layer1",
-        effect=Effect.VOID,
-        sees="Calls that were counted, and no range of them in any trace.",
-        cause="The process had neither torch nor an NVTX library when the function ran.",
-        detection="A process that counted calls with nothing to make ranges of.",
-        remedy="Tag a function of the process that runs the model, or install nvtx's library.",
-        source="NVTX 3 is headers alone (NVIDIA/NVTX): libnvToolsExt of NVTX 2 need not be installed.",
-        check=_without_ranges,
-    ),
-    Guard(
-        code="PK172",
-        name="batch-expression-failed",
-        layer="layer1",
-        effect=Effect.DIRECTIONAL,
-        sees="Ranges without a batch size.",
-        cause="The expression raised, or gave no whole number (a tensor is none: reading it would wait for "
-        "the device).",
-        detection="Calls whose expression gave no int.",
-        remedy="Correct the expression: it sees the function's parameters by their names, such as "
-        "len(batch.reqs), and the names of its module.",
-        source="perfkit: a missing batch size is said, never guessed.",
-        check=_batch_failed,
-    ),
+TAG_NEVER_CALLED = Guard(
+    code="PK170",
+    name="tag-never-called",
+    layer="layer1",
+    effect=Effect.VOID,
+    sees="A trace without the phase that was tagged.",
+    cause="The function was not called, another one of that name was, the module ran as __main__, or the "
+    "process that calls it was started with PYTHONPATH cleared.",
+    detection="No call of the tag in any process.",
+    remedy="Drive some load; see which function is called (py-spy top); name the class that has it.",
+    source="perfkit: a treatment counts only with proof that it ran.",
+    check=_never_called,
 )
+
+TAG_WITHOUT_RANGES = Guard(
+    code="PK171",
+    name="tag-without-ranges",
+    layer="layer1",
+    effect=Effect.VOID,
+    sees="Calls that were counted, and no range of them in any trace.",
+    cause="The process had neither torch nor an NVTX library when the function ran.",
+    detection="A process that counted calls with nothing to make ranges of.",
+    remedy="Tag a function of the process that runs the model, or install nvtx's library.",
+    source="NVTX 3 is headers alone (NVIDIA/NVTX): libnvToolsExt of NVTX 2 need not be installed.",
+    check=_without_ranges,
+)
+
+BATCH_EXPRESSION_FAILED = Guard(
+    code="PK172",
+    name="batch-expression-failed",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="Ranges without a batch size.",
+    cause="The expression raised, or gave no whole number (a tensor is none: reading it would wait for "
+    "the device).",
+    detection="Calls whose expression gave no int.",
+    remedy="Correct the expression: it sees the function's parameters by their names, such as "
+    "len(batch.reqs), and the names of its module.",
+    source="perfkit: a missing batch size is said, never guessed.",
+    check=_batch_failed,
+)
+
+TAG_GUARDS: tuple[Guard[TagFacts], ...] = (TAG_NEVER_CALLED, TAG_WITHOUT_RANGES, BATCH_EXPRESSION_FAILED)
 
 
 def judge_tags(facts: TagFacts, command: Sequence[str]) -> Result:

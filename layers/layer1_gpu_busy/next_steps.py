@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from layers.layer1_gpu_busy.exposed import Exposed, exposed_times
+from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.symptoms_device import S12
 from layers.layer1_gpu_busy.thresholds import Word
 
 BY_CAUSE = {
@@ -12,13 +14,16 @@ BY_CAUSE = {
     Cause.SYNC: "the line that waits: torch.cuda.set_sync_debug_mode, or stacks with --idle",
     Cause.COPY: "the copy that blocks: pinned memory and non_blocking, or keep the value on the device",
     Cause.NOTHING_SUBMITTED: "what the launching thread waited for: is there load, and which stage holds it?",
-    Cause.QUEUED: "first find what the device waited for: the host was ahead of it (perfkit explain PK117)",
+    Cause.QUEUED: "first find what the device waited for: the host was ahead of it (perfkit explain "
+    f"{IDLE_WHILE_QUEUED.code})",
     Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",
 }
 """What each chief cause of idle time leads to."""
 NO_ANATOMY = "where the idle time lies: the same command without --busy-only"
 DEVICE_BOUND = "kernels: perfkit roofline, then the ncu command of the top kernels"
-COPIES = "copies, which fill most of the busy time: by direction and size (symptom S12), before any kernel"
+COPIES = (
+    f"copies, which fill most of the busy time: by direction and size (symptom {S12.code}), before any kernel"
+)
 NO_IDLE = "a second method beside the trace (dcgmi dmon, nvidia-smi dmon)"
 
 

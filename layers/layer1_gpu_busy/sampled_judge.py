@@ -7,7 +7,7 @@ working ones are not missed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layers.evidence.finding import Finding
@@ -17,7 +17,7 @@ from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.captures import Capture, count_captures
-from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
+from layers.layer1_gpu_busy.guards_sampled import IDLE_THROUGHOUT, NO_SAMPLED_VALUES, SAMPLED_GUARDS
 from layers.layer1_gpu_busy.sampled_cards import SHARES, judged_entities, known_shares, processes_on
 from layers.layer1_gpu_busy.sampled_checks import SampledFacts
 from layers.layer1_gpu_busy.sampled_findings import Samples, card_findings
@@ -26,8 +26,6 @@ from layers.layer1_gpu_busy.sampled_word import Reading, Shares, read_shares
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from parsers.series_model import Metric
 
-IDLE_CARD = "idle-throughout"
-"""The guard whose cards are not missed where others worked."""
 SHOWN = 3
 NOTHING = "nothing was sampled"
 
@@ -52,7 +50,7 @@ class JudgedCard:
     @property
     def idle(self) -> bool:
         """Whether nothing ran on the card; where another card worked, it is not missed."""
-        return did_nothing(self.guards)
+        return IDLE_THROUGHOUT.fired_in(self.guards) is not None
 
 
 def judge_samples(files: Sequence[SampledAnalysis], thresholds: Thresholds) -> list[JudgedCard]:
@@ -83,16 +81,11 @@ def _judge(
 
 
 def _reading(shares: Shares, guards: Sequence[Checked], thresholds: Thresholds) -> Reading:
-    if strongest_effect(guards) is Effect.VOID or did_nothing(guards) or not shares:
-        return Reading(
-            Word.VOID, "; ".join(c.message for c in guards if voids(c) or did_nothing([c])) or NOTHING, ""
-        )
+    idle = IDLE_THROUGHOUT.fired_in(guards)
+    if strongest_effect(guards) is Effect.VOID or idle or not shares:
+        reasons = "; ".join(c.message for c in guards if voids(c) or c is idle)
+        return Reading(Word.VOID, reasons or NOTHING, "")
     return read_shares(shares, thresholds)
-
-
-def did_nothing(guards: Iterable[Checked]) -> bool:
-    """Whether the guard on idle cards fired."""
-    return any(c.fired and c.name == IDLE_CARD for c in guards)
 
 
 def voids(checked: Checked) -> bool:
@@ -133,7 +126,7 @@ def _void(cards: Sequence[JudgedCard]) -> Verdict:
     reasons = list(dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in checked))
     more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
     because = "; ".join(reasons[:SHOWN]) + more or NOTHING
-    code = checked[0].code if checked else "PK140"
+    code = checked[0].code if checked else NO_SAMPLED_VALUES.code
     return Verdict(Word.VOID, False, because, Exit.INVALID, f"perfkit explain {code}")
 
 
