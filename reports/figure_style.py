@@ -14,9 +14,9 @@ from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from layers.evidence.wording import limit
+from layers.evidence.wording import limit, visible
 from layers.layer1_gpu_busy.model import Cause
-from reports.markdown import shorten, visible
+from reports.markdown import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import exact_pct, pct, time_text
+from layers.layer1_gpu_busy.model import WINDOWS
 from reports.layer1_busy_figure import busy_figure
-from reports.layer1_document import WINDOW_NAMES, Anatomy, DeviceEntry, Layer1Document, WindowEntry
+from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document, WindowEntry
 from reports.layer1_ranks import rank_blocks
 from reports.layer1_subject import Artifacts, devices_basis
 from reports.model import Basis, Block, Cell, Column, Paragraph, Source, Table
@@ -67,7 +68,7 @@ def _one_device(device: DeviceEntry, artifacts: Artifacts) -> Paragraph:
 
 
 def _window(window: WindowEntry) -> str:
-    name = WINDOW_NAMES.get(window.window, window.window)
+    name = WINDOWS.get(window.window, window.window)
     ratios = f"device-op time {_text(window.device_op_ratio)}, kernel time {_text(window.kernel_time_ratio)}"
     return f"{name} ({window.window_us / 1e3:,.2f} ms): {ratios}"
 
@@ -112,7 +113,7 @@ def _chief(anatomy: Anatomy | None) -> str:
         return "not measured"
     if not idle.idle_ns:
         return "none"
-    cause, ns = max(idle.by_cause_ns.items(), key=lambda item: item[1])
+    cause, ns = idle.causes[0]
     return f"{cause} ({pct(ns / idle.idle_ns)})"
 
 

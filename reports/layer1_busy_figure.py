@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layers.evidence.wording import counted, pct, time_text
+from layers.layer1_gpu_busy.model import WINDOWS
 from reports.drawings import Bar, BusyBars, Segment, SplitBars
-from reports.layer1_document import WINDOW_NAMES, Anatomy, DeviceEntry, Layer1Document
+from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document
 from reports.layer1_subject import Artifacts, devices_basis
 from reports.model import Figure
 
@@ -36,7 +37,7 @@ def busy_figure(
 def _windows(document: Layer1Document, device: DeviceEntry) -> BusyBars:
     """One device over every window."""
     ops = [
-        Bar(w.window, f"device-op time, {WINDOW_NAMES.get(w.window, w.window)}", w.device_op_ratio)
+        Bar(w.window, f"device-op time, {WINDOWS.get(w.window, w.window)}", w.device_op_ratio)
         for w in device.windows
         if w.device_op_ratio is not None
     ]

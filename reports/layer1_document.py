@@ -34,12 +34,6 @@ from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.errors import StoreError
 from parsers.loss import Loss
 
-WINDOW_NAMES = {
-    "device": "first to last device activity",
-    "steps": "profiled steps, as the host saw them",
-    "recorded": "all that was recorded",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class WindowEntry:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
@@ -18,8 +17,6 @@ TOP_GAPS = 3
 SHORT_NAME_CHARACTERS = 55
 CAUSES_TOLD = 2
 """Causes in the sentence; the figure has all."""
-
-_Word = TypeVar("_Word", Cause, Place)
 
 
 def idle_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
@@ -42,7 +39,7 @@ def longest_gaps(subject: Subject, idle: IdleAnatomy) -> Paragraph:
 
 def chief_causes(idle: IdleAnatomy) -> str:
     """The largest causes with their shares of the idle time."""
-    chief = _largest(idle.by_cause_ns)[:CAUSES_TOLD]
+    chief = idle.causes[:CAUSES_TOLD]
     return "; ".join(f"{pct(ns / idle.idle_ns)} of it: {cause}" for cause, ns in chief)
 
 
@@ -78,7 +75,7 @@ def _strip_caption(strip: Strip, steps: int) -> str:
 
 def idle_figure(subject: Subject, idle: IdleAnatomy) -> Figure:
     """Both splits of the idle time of the whole window."""
-    causes, places = _largest(idle.by_cause_ns), _largest(idle.by_place_ns)
+    causes, places = idle.causes, idle.places
     of_what = f"{time_text(idle.idle_ns)} idle in n = {counted(idle.gaps, 'gap')}"
     return Figure(
         name=subject.figure_name("idle"),
@@ -95,18 +92,12 @@ def _sentence(subject: Subject, idle: IdleAnatomy) -> Paragraph:
     if not idle.idle_ns:
         return Paragraph("Idle time", "none inside the device's window")
     share = pct(idle.idle_ns / subject.window_ns)
-    text = f"{time_text(idle.idle_ns)} = {share} of the window. Why: {_split(idle, idle.by_cause_ns)}. "
-    return Paragraph("Idle time", f"{text}Where: {_split(idle, idle.by_place_ns)}", _basis(subject, idle))
+    text = f"{time_text(idle.idle_ns)} = {share} of the window. Why: {_split(idle, idle.causes)}. "
+    return Paragraph("Idle time", f"{text}Where: {_split(idle, idle.places)}", _basis(subject, idle))
 
 
-def _split(idle: IdleAnatomy, split: Mapping[_Word, int]) -> str:
-    parts = (f"{pct(ns / idle.idle_ns)} ({time_text(ns)}) {word}" for word, ns in _largest(split))
-    return "; ".join(parts)
-
-
-def _largest(split: Mapping[_Word, int]) -> tuple[tuple[_Word, int], ...]:
-    """What occurs, the largest first."""
-    return tuple(sorted(((word, ns) for word, ns in split.items() if ns), key=lambda item: -item[1]))
+def _split(idle: IdleAnatomy, parts: Iterable[tuple[Cause | Place, int]]) -> str:
+    return "; ".join(f"{pct(ns / idle.idle_ns)} ({time_text(ns)}) {word}" for word, ns in parts)
 
 
 def _basis(subject: Subject, idle: IdleAnatomy) -> Basis:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
+from layers.evidence.wording import visible
+
 ANYWHERE = (
     r"[\\`*|~$]"
     r"|\](?=[(\[:]|$)"
@@ -23,14 +25,6 @@ SPECIAL = re.compile(ANYWHERE + r"|^(?:[\[#>+=-]|\d+(?=[.)](?:\s|$)))")
 SPECIAL_INSIDE = re.compile(ANYWHERE)
 SPECIAL_IN_LINK = re.compile(rf"{ANYWHERE}|[\[\]]")
 BLANKS = re.compile(r"\s+")
-
-
-def visible(text: str) -> str:
-    """The text with every control, format and surrogate character as its escape, so it is on one line.
-
-    No colour code, right-to-left mark or invisible blank out of a file reaches the reader's screen.
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def escape(text: str) -> str:

@@ -9,6 +9,8 @@ from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.copies import copy_table
 from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, LaunchStats, Place, Step, Steps
 from layers.layer1_gpu_busy.replays import check_replays
+from layers.layer1_gpu_busy.runtime_calls import launched_by
+from layers.layer1_gpu_busy.steps import step_of_operations
 from layers.layer1_gpu_busy.symptom_facts import Seen, SymptomFacts, SymptomRule
 from parsers.chrome_model import ChromeTrace
 from tests.builders import ops_of
@@ -28,9 +30,11 @@ def facts_of(
     return SymptomFacts(
         trace=trace,
         ops=ops,
+        launched=launched_by(trace, ops),
         busy=measure_busy(trace, ops),
         replays=check_replays(trace, ops),
         steps=steps,
+        step_of=step_of_operations(trace, ops, steps),
         idle=idle,
         launches=launches,
         copies=copy_table(trace, ops),

@@ -10,9 +10,10 @@ from layers.evidence.finding import Finding
 from layers.evidence.measurement import Artifact, Measurement
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.busy import measure_busy
-from layers.layer1_gpu_busy.exposed import ALL_RANKS, WORTH_EXPOSED
+from layers.layer1_gpu_busy.exposed import ALL_RANKS
 from layers.layer1_gpu_busy.findings import AFTER_HOST, device_findings
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, Overlap, Place, Symptom
+from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.thresholds import Word
 from tests.builders import kernel, ops_of, trace_of
@@ -94,7 +95,7 @@ def test_where_the_device_is_the_limit_a_slow_kernel_is_looked_at_now() -> None:
 
 
 def test_communication_that_nothing_hides_is_a_finding_from_a_twentieth_of_the_window_on() -> None:
-    assert WORTH_EXPOSED == 0.05
+    assert EXPOSED_SHARE == 0.05
     assert not any(f.recommendation == ALL_RANKS for f in findings(device(exposed_ns=5)))
     (found,) = (f for f in findings(device(exposed_ns=6)) if f.recommendation == ALL_RANKS)
     assert values(found) == {"exposed_communication_ratio": (0.06, 3, "communication kernels")}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from reports.markdown import code, code_block, escape, image, inside, shorten, table, visible
+from layers.evidence.wording import visible
+from reports.markdown import code, code_block, escape, image, inside, shorten, table
 from tests.report_builders import HOSTILE_NAMES
 
 TRICKY = st.text(st.sampled_from("`*_[]()<>!|~&$#+-=.:/\\\n\t ax1w@\x1b\u202e\u00a0名")) | st.text()

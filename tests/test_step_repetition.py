@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layers.layer1_gpu_busy.repetition import MIN_PERIODS
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.steps import find_steps
 from tests.builders import Op, Span, call, copy_to_host, kernel, ops_of, trace_of
 
 ARGMAX = "void at::native::reduce_kernel<512, 1, ArgMaxOps<float>>()"
-STEPS = MIN_PERIODS + 3
+STEPS = TRACE_MIN_STEPS + 3
 
 
 def eager_step(at: int, length: int = 100, layers: int = 4) -> list[Op]:
@@ -83,7 +83,7 @@ def test_marks_that_are_even_in_time_but_not_in_work_are_refused() -> None:
 
 
 def test_too_few_periods_are_refused() -> None:
-    ops = [op for i in range(MIN_PERIODS) for op in eager_step(100 * i)]
+    ops = [op for i in range(TRACE_MIN_STEPS) for op in eager_step(100 * i)]
     trace = trace_of(ops, [call(0, 1)])
     assert not find_steps(trace, ops_of(trace)).steps
 

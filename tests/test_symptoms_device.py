@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, SymptomFacts
+from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
 from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12, context_sum, fit
 from parsers.chrome_model import ChromeTrace, GemmShape
 from tests.builders import MAIN, call, copy_to_host, kernel, operator, trace_of
@@ -53,7 +54,7 @@ def test_flat_slow_and_scattered_growth_are_not_seen(attention_ns: list[int]) ->
 
 
 def test_growth_cannot_be_told_from_one_context_few_steps_or_unknown_kernels() -> None:
-    assert look(S4, decoding([1_000] * FEW_STEPS, [100] * FEW_STEPS)).present is None
+    assert look(S4, decoding([1_000] * TRACE_MIN_STEPS, [100] * TRACE_MIN_STEPS)).present is None
     assert look(S4, decoding([1_000, 2_000], [100, 200])).present is None
     assert look(S4, decoding([1, 2, 3, 4, 5], [100] * 5, name="mystery")).present is None
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.model import Cause, Place
-from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS
 from layers.layer1_gpu_busy.symptoms_launch import (
     ALLOCATING,
     COMPILING,
@@ -114,7 +114,7 @@ def test_coverage_cannot_be_told_when_replays_recorded_nothing() -> None:
     assert look(S1B, facts_of(trace)).present is None
 
 
-FIVE_STEPS = steps_of(*(step(t, t + 90) for t in range(0, 100 * FEW_STEPS, 100)))
+FIVE_STEPS = steps_of(*(step(t, t + 90) for t in range(0, 100 * TRACE_MIN_STEPS, 100)))
 
 
 def with_host(*host: Span) -> ChromeTrace:

@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, Seen
+from layers.layer1_gpu_busy.symptom_facts import Seen
 from layers.layer1_gpu_busy.symptoms_service import S7, S11, rank_correlation
 from tests.builders import kernel, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of
 
-DECODE = [step(t, t + 100, "decode", batch_size=8) for t in range(FEW_STEPS)]
+DECODE = [step(t, t + 100, "decode", batch_size=8) for t in range(TRACE_MIN_STEPS)]
 
 
 def seen_with(*prefill: Step) -> Seen:
@@ -20,19 +21,18 @@ def seen_with(*prefill: Step) -> Seen:
 
 
 def test_steps_slowed_in_proportion_to_their_prefill_are_seen() -> None:
-    seen = seen_with(*(step(0, 100 + 50 * i, "mixed", tokens=100 * i) for i in range(1, FEW_STEPS + 1)))
+    seen = seen_with(*(step(0, 100 + 50 * i, "mixed", tokens=100 * i) for i in range(1, TRACE_MIN_STEPS + 1)))
     assert seen.present
     assert "2.50x" in seen.numbers
 
 
 def test_prefill_that_does_not_slow_steps_is_not_seen() -> None:
-    assert (
-        seen_with(*(step(0, 110, "extend", tokens=100 * i) for i in range(1, FEW_STEPS + 1))).present is False
-    )
+    steps = (step(0, 110, "extend", tokens=100 * i) for i in range(1, TRACE_MIN_STEPS + 1))
+    assert seen_with(*steps).present is False
 
 
 def test_slower_steps_without_token_counts_cannot_be_put_down_to_prefill() -> None:
-    assert seen_with(*(step(0, 500, "mixed") for _ in range(FEW_STEPS))).present is None
+    assert seen_with(*(step(0, 500, "mixed") for _ in range(TRACE_MIN_STEPS))).present is None
 
 
 def test_prefill_cannot_be_compared_with_few_steps_or_none() -> None:
@@ -41,7 +41,7 @@ def test_prefill_cannot_be_compared_with_few_steps_or_none() -> None:
 
 
 def test_steps_without_device_work_are_not_compared() -> None:
-    idle = [step(0, 0, "mixed", tokens=9, operations=0) for _ in range(FEW_STEPS)]
+    idle = [step(0, 0, "mixed", tokens=9, operations=0) for _ in range(TRACE_MIN_STEPS)]
     assert seen_with(*idle).present is None
 
 

@@ -2,15 +2,16 @@
 
 import pytest
 
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.model import Cause, Gap, Place
-from layers.layer1_gpu_busy.symptom_facts import FEW_STEPS, SymptomFacts
+from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
 from layers.layer1_gpu_busy.symptoms_wait import S2, S3, S3B, START_GAP_NS
 from parsers.chrome_model import ChromeTrace
 from tests.builders import annotation, call, copy_to_host, kernel, trace_of
 from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of
 
 
-def spaced_steps(busy_ns: int, gap_ns: int, n: int = FEW_STEPS) -> SymptomFacts:
+def spaced_steps(busy_ns: int, gap_ns: int, n: int = TRACE_MIN_STEPS) -> SymptomFacts:
     starts = range(0, n * (busy_ns + gap_ns), busy_ns + gap_ns)
     trace = trace_of([kernel(t, t + busy_ns) for t in starts])
     return facts_of(trace, steps=steps_of(*(step(t, t + busy_ns) for t in starts)))
@@ -38,7 +39,7 @@ def test_work_of_no_step_fills_the_time_between_steps() -> None:
 
 
 def test_idle_starts_cannot_be_told_from_few_steps() -> None:
-    assert look(S2, spaced_steps(busy_ns=900, gap_ns=100, n=FEW_STEPS - 1)).present is None
+    assert look(S2, spaced_steps(busy_ns=900, gap_ns=100, n=TRACE_MIN_STEPS - 1)).present is None
 
 
 def test_what_the_host_did_in_the_largest_gap_is_named() -> None:
@@ -97,7 +98,7 @@ def test_sampling_gaps_cannot_be_told_without_the_host() -> None:
     assert S3.check(facts_of(sampling(10))).present is None
 
 
-def lookahead(resolve_at: int, launch_ahead: bool, n: int = FEW_STEPS + 1) -> SymptomFacts:
+def lookahead(resolve_at: int, launch_ahead: bool, n: int = TRACE_MIN_STEPS + 1) -> SymptomFacts:
     """Steps of 80 ns every 100; each result is resolved for 20 ns, with or without the next step launched."""
     ops, host, steps = [], [], []
     for i in range(n):
@@ -120,20 +121,20 @@ def test_results_resolved_with_nothing_running_are_seen() -> None:
 
 def test_waiting_for_the_step_that_runs_hides_nothing() -> None:
     facts = lookahead(resolve_at=62, launch_ahead=False)
-    waits = [call(100 * i + 63, 100 * i + 82, "cudaEventSynchronize") for i in range(FEW_STEPS + 1)]
-    host = [call(100 * i, 100 * i + 2, correlation=i + 1) for i in range(FEW_STEPS + 1)]
-    ranges = [annotation(100 * i + 62, 100 * i + 82, "execute_resolve") for i in range(FEW_STEPS + 1)]
-    ops = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(FEW_STEPS + 1)]
+    waits = [call(100 * i + 63, 100 * i + 82, "cudaEventSynchronize") for i in range(TRACE_MIN_STEPS + 1)]
+    host = [call(100 * i, 100 * i + 2, correlation=i + 1) for i in range(TRACE_MIN_STEPS + 1)]
+    ranges = [annotation(100 * i + 62, 100 * i + 82, "execute_resolve") for i in range(TRACE_MIN_STEPS + 1)]
+    ops = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(TRACE_MIN_STEPS + 1)]
     assert look(S3B, facts_of(trace_of(ops, host + ranges + waits), steps=facts.steps)).present
 
 
 def test_work_of_unknown_launch_or_no_length_is_not_the_next_step() -> None:
     facts = lookahead(resolve_at=80, launch_ahead=False)
-    stray = [kernel(t, t + 99) for t in range(0, 100 * FEW_STEPS, 100)]
-    marks = [kernel(100 * i + 99, 100 * i + 99, correlation=i + 1) for i in range(FEW_STEPS)]
-    work = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(FEW_STEPS + 1)]
-    host = [call(100 * i, 100 * i + 2, correlation=i + 1) for i in range(FEW_STEPS + 1)]
-    ranges = [annotation(100 * i + 80, 100 * i + 100, "execute_resolve") for i in range(FEW_STEPS + 1)]
+    stray = [kernel(t, t + 99) for t in range(0, 100 * TRACE_MIN_STEPS, 100)]
+    marks = [kernel(100 * i + 99, 100 * i + 99, correlation=i + 1) for i in range(TRACE_MIN_STEPS)]
+    work = [kernel(100 * i, 100 * i + 80, correlation=i + 1) for i in range(TRACE_MIN_STEPS + 1)]
+    host = [call(100 * i, 100 * i + 2, correlation=i + 1) for i in range(TRACE_MIN_STEPS + 1)]
+    ranges = [annotation(100 * i + 80, 100 * i + 100, "execute_resolve") for i in range(TRACE_MIN_STEPS + 1)]
     seen = look(S3B, facts_of(trace_of(work + stray + marks, host + ranges), steps=facts.steps))
     assert "0.0 %" in seen.numbers
 

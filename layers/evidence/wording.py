@@ -1,4 +1,6 @@
-"""Numbers as perfkit writes them, everywhere the same: a value with its unit, digits that mean something."""
+"""Numbers and foreign text as perfkit writes them, everywhere the same: a value with its unit, digits that
+mean something; text that a terminal or a page shows and never obeys.
+"""
 
 from __future__ import annotations
 
@@ -31,3 +33,11 @@ def counted(n: int, noun: str) -> str:
 def limit(share: float) -> str:
     """A threshold's share as percent, with no more digits than it was given."""
     return f"{100 * share:g} %"
+
+
+def visible(text: str) -> str:
+    """The text with every control, format and surrogate character as its escape, so it is on one line.
+
+    No colour code, right-to-left mark or invisible blank out of a file reaches the reader's screen.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

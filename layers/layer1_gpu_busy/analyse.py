@@ -20,8 +20,9 @@ from layers.layer1_gpu_busy.overlap import communication_overlap
 from layers.layer1_gpu_busy.phases import phase_table
 from layers.layer1_gpu_busy.ranks import rank_trace
 from layers.layer1_gpu_busy.replays import check_replays
+from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.step_times import step_times
-from layers.layer1_gpu_busy.steps import find_steps
+from layers.layer1_gpu_busy.steps import find_steps, step_of_operations
 from layers.layer1_gpu_busy.strip import draw_strip
 from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
 from layers.layer1_gpu_busy.symptoms import check_symptoms
@@ -59,9 +60,11 @@ def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
     facts = SymptomFacts(
         trace=trace,
         ops=ops,
+        launched=launched_by(trace, ops),
         busy=measure_busy(trace, ops),
         replays=check_replays(trace, ops),
         steps=steps,
+        step_of=step_of_operations(trace, ops, steps),
         idle=idle_anatomy(trace, ops, steps, window),
         launches=launch_statistics(trace, ops),
         copies=copy_table(trace, ops),

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from layers.layer1_gpu_busy.model import StepKind
+
 
 @dataclass(frozen=True, slots=True)
 class StepTag:
@@ -37,13 +39,13 @@ class Family:
     free_names: bool = False
 
 
-KIND_OF_WORD = {"prefill": "extend", "eager_decode": "decode"}
+KIND_OF_WORD = {"prefill": StepKind.EXTEND, "eager_decode": StepKind.DECODE}
 
 
 def _kind_of_counts(context: int, generation: int) -> str:
     if context and generation:
-        return "mixed"
-    return "extend" if context else "decode"
+        return StepKind.MIXED
+    return StepKind.EXTEND if context else StepKind.DECODE
 
 
 def _vllm(match: re.Match[str]) -> StepTag:
@@ -103,7 +105,10 @@ FAMILIES: tuple[Family, ...] = (
         free_names=True,
     ),
     Family(
-        "ProfilerStep", re.compile(r"^ProfilerStep#\d+$"), lambda _: StepTag("step"), ("ProfilerStep#12",)
+        "ProfilerStep",
+        re.compile(r"^ProfilerStep#\d+$"),
+        lambda _: StepTag(StepKind.STEP),
+        ("ProfilerStep#12",),
     ),
 )
 """Formats: vLLM `gpu_worker`, SGLang `step_span_utils.build_step_span_name`, ATOM `model_runner` (all 2026);

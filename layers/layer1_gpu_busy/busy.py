@@ -14,13 +14,18 @@ import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, total, union
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
-from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
+from layers.layer1_gpu_busy.model import (
+    DEVICE_WINDOW,
+    RECORDED_WINDOW,
+    STEPS_WINDOW,
+    DeviceBusy,
+    StreamBusy,
+    Window,
+    WindowRatio,
+)
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I32, I64, ChromeTrace, DeviceOps, TraceMeta
 
-DEVICE_WINDOW = "device"
-STEPS_WINDOW = "steps"
-RECORDED_WINDOW = "recorded"
 PROFILER_STEP = re.compile(r"^ProfilerStep#?\d*")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.batches import busy_per_step
 from layers.layer1_gpu_busy.kernels import kernel_table
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, KernelRow, Steps
+from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, KernelRow, StepKind, Steps
 from layers.layer1_gpu_busy.runs import same_work
 from layers.layer1_gpu_busy.steps import step_of_operations
 from parsers.chrome_categories import ROLE_OF, Role
@@ -161,7 +161,7 @@ def _common_kind(a: Steps | None, b: Steps | None) -> str:
 def _unit(kind: str) -> str:
     if not kind:
         return WHOLE_WINDOW
-    return kind if kind == "step" else f"{kind} step"
+    return kind if kind == StepKind.STEP else f"{kind} step"
 
 
 def _kinds(steps: Steps | None) -> Counter[str]:

@@ -55,6 +55,11 @@ def copies_to_host(trace: ChromeTrace, ops: DeviceOps) -> Bools:
     return found
 
 
+def exposed_ns(ops: DeviceOps, copies: Bools) -> int:
+    """For how long one of these copies ran and no kernel of the device did."""
+    return total(subtract(busy_time(ops.select(copies)), kernel_time(ops)))
+
+
 def _route(name: str) -> str:
     """`DtoH` and the like, empty where the name has none."""
     short, long = _SHORT.search(name), _LONG.search(name)
@@ -78,13 +83,12 @@ def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
 
 
 def _row(direction: str, to_host: bool, ops: DeviceOps, mine: Bools) -> CopyRow:
-    copying = busy_time(ops.select(mine))
     recorded = ops.nbytes[mine & (ops.nbytes != UNKNOWN_BYTES)]
     return CopyRow(
         direction=direction,
         n=int(mine.sum()),
-        total_ns=total(copying),
-        exposed_ns=total(subtract(copying, kernel_time(ops))),
+        total_ns=total(busy_time(ops.select(mine))),
+        exposed_ns=exposed_ns(ops, mine),
         nbytes=int(recorded.sum()) if len(recorded) else None,
         to_host=to_host,
     )

@@ -12,8 +12,7 @@ import re
 
 import numpy as np
 
-from layers.layer1_gpu_busy.grouped import inside_earlier
-from layers.layer1_gpu_busy.host_stack import names_matching
+from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching
 from layers.layer1_gpu_busy.model import LaunchCoverage
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
 from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
@@ -54,7 +53,7 @@ def outermost(calls: HostSpans, flags: Bools) -> tuple[HostSpans, Bools]:
     """The calls that lie in no other of their thread, each with its flag or that of any call inside it."""
     order = np.lexsort((-calls.end_ns, calls.start_ns, calls.track_id))
     calls, flags = calls.select(order), flags[order]
-    first = np.flatnonzero(~inside_earlier(calls.track_id, calls.start_ns, calls.end_ns))
+    first = np.flatnonzero(are_outermost(calls))
     return calls.select(first), np.logical_or.reduceat(flags, first) if len(first) else flags
 
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Overlap, WindowRatio
+from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.symptoms_device import S12
 
-WORTH_EXPOSED = 0.05
-"""Up to this share of the window it is left to the tables: TraceLens's limit of exposed communication."""
 ALL_RANKS = "traces of all ranks together, since a rank that arrives late looks the same; then overlap"
 FEWER_COPIES = f"pinned memory and a stream of their own, or fewer of them (perfkit explain {S12.code})"
 
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """One kind of such time over the device window, what it is a part of, and what to do about it."""
+    """One kind of such time over the device window, what it is a part of, and what to do about it. What
+    is not `worth_it` is left to the tables."""
 
     what: str
     ns: int
@@ -31,7 +31,7 @@ class Exposed:
 
     @property
     def worth_it(self) -> bool:
-        return self.share > WORTH_EXPOSED
+        return self.share > EXPOSED_SHARE
 
     def __str__(self) -> str:
         return f"{self.what} {time_text(self.ns)}, {pct(self.share)} of the window{self.of}"

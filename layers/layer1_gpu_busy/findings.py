@@ -18,12 +18,13 @@ from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
-from layers.layer1_gpu_busy.exposed import ALL_RANKS, WORTH_EXPOSED
+from layers.layer1_gpu_busy.exposed import ALL_RANKS
 from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, STACKS_SLOW_THE_HOST
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Place, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
+from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.symptoms_communication import S5, S6
 from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12
 from layers.layer1_gpu_busy.thresholds import Word
@@ -106,8 +107,7 @@ class _Found:
         idle = self.device.idle
         if idle is None or not idle.idle_ns or self.word is Word.DEVICE_BOUND:
             return
-        cause, cause_ns = max(idle.by_cause_ns.items(), key=lambda item: item[1])
-        place, place_ns = max(idle.by_place_ns.items(), key=lambda item: item[1])
+        (cause, cause_ns), (place, place_ns) = idle.causes[0], idle.places[0]
         if cause_ns / idle.idle_ns < WORTH_A_FINDING:
             return
         of_what = f"{idle.idle_ns / 1e6:,.1f} ms in {counted(idle.gaps, 'gap')}"
@@ -122,7 +122,7 @@ class _Found:
         """Communication that nothing hides, where no symptom says so already."""
         exposed = next((m for m in self.measurements if m.name == EXPOSED_COMMUNICATION), None)
         told = any(s.present and s.code in COMMUNICATION_SYMPTOMS for s in self.device.symptoms)
-        if exposed is None or exposed.value <= WORTH_EXPOSED or told:
+        if exposed is None or exposed.value <= EXPOSED_SHARE or told:
             return
         what = f"communication that no computation hides is {pct(exposed.value)} of the window"
         yield self._hinted(what, ALL_RANKS, EXPOSED_COMMUNICATION)

@@ -51,7 +51,12 @@ def by_thread(spans: HostSpans) -> ByThread:
 def outermost_operators(trace: ChromeTrace) -> HostSpans:
     """Operators that no other operator of their thread encloses: what a model's code calls itself."""
     operators = spans_of(trace, Role.OPERATOR)
-    return operators.select(~inside_earlier(operators.track_id, operators.start_ns, operators.end_ns))
+    return operators.select(are_outermost(operators))
+
+
+def are_outermost(spans: HostSpans) -> Bools:
+    """Which spans lie in no other of their thread; of equal ones the first."""
+    return ~inside_earlier(spans.track_id, spans.start_ns, spans.end_ns)
 
 
 def names_matching(trace: ChromeTrace, spans: HostSpans, pattern: re.Pattern[str]) -> Bools:

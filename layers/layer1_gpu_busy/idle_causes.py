@@ -37,7 +37,7 @@ from layers.layer1_gpu_busy.host_stack import (
 )
 from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
 from layers.layer1_gpu_busy.model import Cause
-from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, RETURNS_AT_ONCE, Launched, Purpose
+from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, named_blocking
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace, DeviceOps, HostSpans
 
@@ -119,7 +119,7 @@ def _blocking_copies(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> 
     done_ns = np.full(len(calls.spans), NEVER_NS)
     np.maximum.at(done_ns, launched.call[launched.known], ops.end_ns[launched.known])
     waited = (done_ns > NEVER_NS) & (calls.spans.end_ns >= done_ns)
-    return calls.are(Purpose.COPY) & (waited | ~names_matching(trace, calls.spans, RETURNS_AT_ONCE))
+    return named_blocking(trace, calls) | (calls.are(Purpose.COPY) & waited)
 
 
 def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:

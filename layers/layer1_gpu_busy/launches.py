@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from layers.layer1_gpu_busy.grouped import inside_earlier
+from layers.layer1_gpu_busy.host_stack import are_outermost
 from layers.layer1_gpu_busy.model import LaunchStats
 from layers.layer1_gpu_busy.runtime_calls import NO_CALL, Calls, Launched, Purpose, launched_by
 from parsers.chrome_model import I64, KERNEL, Bools, ChromeTrace, DeviceOps
@@ -67,9 +67,7 @@ def _launch_calls(trace: ChromeTrace, launched: Launched) -> Bools:
     other_tracks = calls.spans.track_id[anywhere & ~here]
     alone = np.isin(calls.spans.track_id, np.setdiff1d(here_tracks, other_tracks)) | ~anywhere.any()
     candidates = np.flatnonzero(here | (calls.are(Purpose.LAUNCH, Purpose.GRAPH_LAUNCH) & ~anywhere & alone))
-    spans = calls.spans.select(candidates)
-    outermost = ~inside_earlier(spans.track_id, spans.start_ns, spans.end_ns)
-    return _marked(calls, candidates[outermost])
+    return _marked(calls, candidates[are_outermost(calls.spans.select(candidates))])
 
 
 def _marked(calls: Calls, chosen: I64) -> Bools:

@@ -7,8 +7,21 @@ measured, for the reason that its docstring gives.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
+
+DEVICE_WINDOW = "device"
+STEPS_WINDOW = "steps"
+RECORDED_WINDOW = "recorded"
+
+WINDOWS = {
+    DEVICE_WINDOW: "first to last device activity",
+    STEPS_WINDOW: "ProfilerStep range, as the host saw it",
+    RECORDED_WINDOW: "all that was recorded",
+}
+"""The windows that busy ratios are taken over, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +114,26 @@ class LaunchCoverage:
     captured: int
 
 
+class StepKind(StrEnum):
+    """The kinds of step that perfkit knows; engines annotate others too, in words of their own."""
+
+    DECODE = "decode"
+    EXTEND = "extend"
+    """prefill, with or without a cached prefix"""
+    MIXED = "mixed"
+    """decode and prefill together"""
+    STEP = "step"
+    """nobody said what it computed"""
+
+
+PREFILLING = (StepKind.EXTEND, StepKind.MIXED)
+"""Kinds of step that compute prompt tokens."""
+INFERENCE = (StepKind.DECODE, *PREFILLING)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the workload: `kind` is decode, extend, mixed, step, ... as annotated; batch and tokens
-    where named.
+    """One step of the workload: `kind` is a `StepKind` or an engine's own word; batch and tokens where named.
 
     `start_ns`/`end_ns`: the step's time on the device (its operations), `host_start_ns`/`host_end_ns` its
     annotation on the host (the stretch of device time between two marks where steps were found by
@@ -156,6 +185,9 @@ class Place(StrEnum):
     UNPLACED = "no steps found"
 
 
+_Word = TypeVar("_Word", Cause, Place)
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """One idle stretch of the whole device (no stream busy), with the operations around it.
@@ -184,6 +216,20 @@ class IdleAnatomy:
     by_cause_ns: dict[Cause, int]
     by_place_ns: dict[Place, int]
     largest: tuple[Gap, ...]
+
+    @property
+    def causes(self) -> tuple[tuple[Cause, int], ...]:
+        """The causes that occur with their times, the chief one first; none without idle time."""
+        return _most_first(self.by_cause_ns)
+
+    @property
+    def places(self) -> tuple[tuple[Place, int], ...]:
+        """The same of places."""
+        return _most_first(self.by_place_ns)
+
+
+def _most_first(times_ns: Mapping[_Word, int]) -> tuple[tuple[_Word, int], ...]:
+    return tuple(sorted(((word, ns) for word, ns in times_ns.items() if ns), key=lambda item: -item[1]))
 
 
 @dataclass(frozen=True, slots=True)

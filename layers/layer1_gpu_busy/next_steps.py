@@ -49,14 +49,9 @@ def _exposed_step(exposed: Exposed) -> str:
 
 def _idle_step(device: DeviceAnalysis) -> str:
     """Where the idle time leads."""
-    cause = chief_cause(device)
-    if cause is None:
-        return NO_ANATOMY if device.idle is None else NO_IDLE
-    return BY_CAUSE[cause]
-
-
-def chief_cause(device: DeviceAnalysis) -> Cause | None:
-    """The cause of most of the idle time; None where there is none, or nobody looked."""
-    if device.idle is None or not device.idle.idle_ns:
-        return None
-    return max(device.idle.by_cause_ns.items(), key=lambda item: item[1])[0]
+    if device.idle is None:
+        return NO_ANATOMY
+    if not device.idle.causes:
+        return NO_IDLE
+    chief, _ = device.idle.causes[0]
+    return BY_CAUSE[chief]

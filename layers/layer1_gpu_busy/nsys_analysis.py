@@ -10,10 +10,10 @@ import numpy as np
 
 from layers.evidence.intervals import gaps, intersect, total, union
 from layers.layer1_gpu_busy.analyse import analyse_trace
-from layers.layer1_gpu_busy.busy import RECORDED_WINDOW, busy_time, ops_of
+from layers.layer1_gpu_busy.busy import busy_time, ops_of
 from layers.layer1_gpu_busy.coverage import check_coverage, outermost, tied
 from layers.layer1_gpu_busy.host_stack import spans_of
-from layers.layer1_gpu_busy.model import Window
+from layers.layer1_gpu_busy.model import RECORDED_WINDOW, Window
 from layers.layer1_gpu_busy.nsys_facts import DeviceFacts, NsysFacts, ProcessRow
 from layers.layer1_gpu_busy.nsys_metrics import metric_means
 from layers.layer1_gpu_busy.nsys_os_calls import launching_threads, os_call_rows

@@ -13,6 +13,9 @@ from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_gr
 from layers.layer1_gpu_busy.model import Overlap
 from parsers.chrome_model import Bools, ChromeTrace, DeviceOps
 
+EXPOSED_SHARE = 0.05
+"""Of the window: TraceLens's limit of exposed communication, up to which it is not worth a word."""
+
 
 def communication_overlap(trace: ChromeTrace, ops: DeviceOps) -> Overlap | None:
     """Communication against computation of one device; None when it ran no communication kernel."""

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.copies import copies_to_host
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.runtime_calls import Launched, Purpose
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
-
-MIN_PERIODS = 5
-"""As many steps as a trace needs before its ratio is more than directional."""
 
 REGULAR_WITHIN = 0.5
 REGULAR_SHARE = 0.8
@@ -35,7 +33,7 @@ MIN_COVERAGE = 0.5
 
 RULE = (
     "no graph launch, sampling kernel or copy to the host repeats regularly "
-    f"(at least {MIN_PERIODS} periods, {100 * REGULAR_SHARE:.0f} % of them within "
+    f"(at least {TRACE_MIN_STEPS} periods, {100 * REGULAR_SHARE:.0f} % of them within "
     f"±{100 * REGULAR_WITHIN:.0f} % of the median in time and operations, "
     f"that hold {100 * MIN_COVERAGE:.0f} % of the operations)"
 )
@@ -76,7 +74,7 @@ def find_repetition(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> R
 
 def is_regular(ops: DeviceOps, boundary_ns: I64) -> bool:
     """Whether the boundaries cut the operations into enough periods, alike, that hold enough of them."""
-    if len(boundary_ns) <= MIN_PERIODS:
+    if len(boundary_ns) <= TRACE_MIN_STEPS:
         return False
     edges = np.searchsorted(ops.start_ns, boundary_ns)
     covers = (edges[-1] - edges[0]) >= MIN_COVERAGE * len(ops)
@@ -119,4 +117,4 @@ def _alike_rows(rows: npt.NDArray[np.generic]) -> list[I64]:
     """Indices of the rows of each distinct value that comes often enough to mark steps, ascending."""
     _, which, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     groups = np.split(np.argsort(which.ravel(), kind="stable"), np.cumsum(counts)[:-1])
-    return [group for group in groups if len(group) > MIN_PERIODS]
+    return [group for group in groups if len(group) > TRACE_MIN_STEPS]

@@ -22,7 +22,7 @@ from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.coverage import among, outermost, tied
 from layers.layer1_gpu_busy.host_stack import names_matching
 from layers.layer1_gpu_busy.model import ReplayCheck
-from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, runtime_calls
+from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, in_graph, runtime_calls
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps, HostSpans
 
 WHOLE_DEVICE_WAIT = re.compile(r"^(cudaDevice|hipDevice|cuCtx|hipCtx|cudaThread)Synchronize")
@@ -47,7 +47,7 @@ def check_replays(trace: ChromeTrace, ops: DeviceOps) -> ReplayCheck:
         launches=int(np.count_nonzero(ran_here | ~ran)),
         uncovered=int(np.count_nonzero(~ran)),
         short_replays=_short_replays(ops.select(replayed)),
-        graph_ops=int(np.count_nonzero(replayed | (ops.graph_id > 0))),
+        graph_ops=int(np.count_nonzero(in_graph(ops, replayed))),
         low_ratio=low,
         high_ratio=high,
     )

@@ -14,7 +14,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from layers.layer1_gpu_busy.host_stack import spans_of
+from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from parsers.chrome_categories import Role
 from parsers.chrome_model import (
     I8,
@@ -96,6 +96,11 @@ def runtime_calls(trace: ChromeTrace) -> Calls:
     return Calls(spans, purpose[which])
 
 
+def named_blocking(trace: ChromeTrace, calls: Calls) -> Bools:
+    """Which calls are copies that return when the copy is done, by their names."""
+    return calls.are(Purpose.COPY) & ~names_matching(trace, calls.spans, RETURNS_AT_ONCE)
+
+
 @dataclass(frozen=True, slots=True)
 class Launched:
     """The call that launched each of one device's operations; all arrays have shape (operations,).
@@ -125,6 +130,11 @@ class Launched:
         """Which operations a call of one of the purposes launched."""
         launches: Bools = np.append(self.calls.are(*purposes), False)[self.call]
         return self.known & launches
+
+
+def in_graph(ops: DeviceOps, replayed: Bools) -> Bools:
+    """Which operations are nodes of a graph: a graph launch `replayed` them, or they bear a graph's id."""
+    return replayed | (ops.graph_id > 0)
 
 
 def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:

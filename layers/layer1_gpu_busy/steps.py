@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from layers.layer1_gpu_busy.annotations import FAMILIES, Family, StepTag, read_tag
-from layers.layer1_gpu_busy.grouped import inside_earlier
-from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
-from layers.layer1_gpu_busy.model import Step, Steps
+from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching, spans_of
+from layers.layer1_gpu_busy.model import Step, StepKind, Steps
 from layers.layer1_gpu_busy.repetition import RULE, find_repetition
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
@@ -44,7 +43,7 @@ def find_steps(trace: ChromeTrace, ops: DeviceOps) -> Steps:
     repetition = find_repetition(trace, ops, launched)
     if repetition is None:
         return Steps("", (), _why_none(trace))
-    tags = [StepTag("step")] * len(repetition.start_ns)
+    tags = [StepTag(StepKind.STEP)] * len(repetition.start_ns)
     windows = _Windows(repetition.start_ns, repetition.end_ns, [repetition.mark] * len(tags), tags)
     return _steps(repetition.method, ops, launched, windows, on_host=False)
 
@@ -88,7 +87,7 @@ def _markers(trace: ChromeTrace, family: Family, on_host: bool) -> HostSpans:
         annotation_ids = [i for i, c in enumerate(trace.categories) if c == DEVICE_ANNOTATIONS]
         spans = rows.select(np.isin(rows.category_id, annotation_ids))
     spans = spans.select(names_matching(trace, spans, family.pattern))
-    return spans.select(~inside_earlier(spans.track_id, spans.start_ns, spans.end_ns))
+    return spans.select(are_outermost(spans))
 
 
 def _by_tag_name(trace: ChromeTrace, spans: HostSpans, family: Family) -> list[HostSpans]:

@@ -24,7 +24,8 @@ from layers.layer1_gpu_busy.model import (
     Symptom,
     Window,
 )
-from parsers.chrome_model import ChromeTrace, DeviceOps
+from layers.layer1_gpu_busy.runtime_calls import Launched
+from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 
 TRACELENS = "TraceLens (T)"
 HTA = "HTA (H)"
@@ -33,21 +34,23 @@ PROPOSED = "perfkit's proposal, to be calibrated (D)"
 NEAR_SHARE = 0.10
 """(D) A number this close to its threshold, as a share of it, is a near miss."""
 
-FEW_STEPS = 5
-"""Steps below which no rule per step is applied: below it a trace is directional."""
-
 NO_HOST = "the trace holds no host calls that launched this work: record CPU activities too"
 
 
 @dataclass(frozen=True, slots=True)
 class SymptomFacts:
-    """One device of one trace, with what the other files of this layer found in it."""
+    """One device of one trace, with what the other files of this layer found in it.
+
+    `launched` has the call of each operation, `step_of` the index of its step (NO_STEP: in none).
+    """
 
     trace: ChromeTrace
     ops: DeviceOps
+    launched: Launched
     busy: DeviceBusy
     replays: ReplayCheck
     steps: Steps
+    step_of: I64
     idle: IdleAnatomy | None = None
     launches: LaunchStats | None = None
     copies: tuple[CopyRow, ...] = ()

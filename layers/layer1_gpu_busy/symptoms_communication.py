@@ -13,8 +13,8 @@ import numpy as np
 
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
-from layers.layer1_gpu_busy.model import Overlap
-from layers.layer1_gpu_busy.overlap import overlap_of
+from layers.layer1_gpu_busy.model import INFERENCE, Overlap
+from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE, overlap_of
 from layers.layer1_gpu_busy.symptom_facts import (
     TRACELENS,
     Condition,
@@ -26,16 +26,12 @@ from layers.layer1_gpu_busy.symptom_facts import (
 )
 from parsers.chrome_model import Bools
 
-EXPOSED_SHARE = 0.05
-"""(T) of the window."""
 HIDDEN_SHARE = 0.70
 """(T) of the communication time."""
 
 PER_LAYER_FROM = 16
 """(D) Reductions in a step of inference from which they are taken for those of its layers (tensor parallelism
 makes two a layer). Gradients of training come in as many buckets, so its steps say nothing."""
-INFERENCE = ("decode", "extend", "mixed")
-"""Kinds of step that engines annotate."""
 
 EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispatch|combine", re.IGNORECASE)
 """Communication kernels that exchange rather than reduce or gather."""

@@ -7,16 +7,15 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from layers.evidence.intervals import subtract, total
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
-from layers.layer1_gpu_busy.busy import busy_time, kernel_time
+from layers.layer1_gpu_busy.copies import exposed_ns
 from layers.layer1_gpu_busy.gemm_shapes import ProductRow, product_rows
 from layers.layer1_gpu_busy.gpu_table import GpuSpec, find_gpu
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
+from layers.layer1_gpu_busy.steps import NO_STEP
 from layers.layer1_gpu_busy.symptom_facts import (
-    FEW_STEPS,
     PROPOSED,
     TRACELENS,
     Condition,
@@ -60,11 +59,11 @@ def attention_grows(facts: SymptomFacts) -> Seen:
     sums = [context_sum(step) for step in facts.steps.steps]
     which = np.array([i for i, c in enumerate(sums) if c is not None], np.int64)
     context = np.array([c for c in sums if c is not None], np.float64)
-    if len(which) < FEW_STEPS or context.min() == context.max():
+    if len(which) < TRACE_MIN_STEPS or context.min() == context.max():
         return Seen(
             None,
-            f"{len(which)} decode steps name their context sum; it takes {FEW_STEPS} of different context "
-            "(vLLM: detailed step annotations)",
+            f"{len(which)} decode steps name their context sum; it takes {TRACE_MIN_STEPS} of different "
+            "context (vLLM: detailed step annotations)",
         )
     attention_ns = _attention_per_step(facts)[which]
     if not attention_ns.any():
@@ -84,10 +83,10 @@ def attention_grows(facts: SymptomFacts) -> Seen:
 
 def _attention_per_step(facts: SymptomFacts) -> F64:
     """Summed duration of the attention kernels of each step; shape (steps,)."""
-    of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
-    mine = in_groups(group_codes(facts.trace, facts.ops), [KernelGroup.ATTENTION]) & (of_op != NO_STEP)
-    length = (facts.ops.end_ns - facts.ops.start_ns)[mine]
-    return np.bincount(of_op[mine], weights=length, minlength=len(facts.steps.steps)).astype(np.float64)
+    attention = in_groups(group_codes(facts.trace, facts.ops), [KernelGroup.ATTENTION])
+    mine = attention & (facts.step_of != NO_STEP)
+    length_ns, steps = (facts.ops.end_ns - facts.ops.start_ns)[mine], len(facts.steps.steps)
+    return np.bincount(facts.step_of[mine], weights=length_ns, minlength=steps).astype(np.float64)
 
 
 def fit(x: F64, y: F64) -> tuple[float, float]:
@@ -138,8 +137,7 @@ def copies_exposed(facts: SymptomFacts) -> Seen:
     copies = facts.ops.kind == MEMCPY
     if not copies.any():
         return Seen(False, f"0 copies in the {window_text(facts)}")
-    exposed_ns = total(subtract(busy_time(facts.ops.select(copies)), kernel_time(facts.ops)))
-    share = facts.share_of_window(exposed_ns)
+    share = facts.share_of_window(exposed_ns(facts.ops, copies))
     rows = "; ".join(
         f"{row.direction} {time_text(row.exposed_ns)} exposed, n = "
         f"{row.n}{_rate_text(row.nbytes, row.total_ns)}"

@@ -10,13 +10,12 @@ import re
 import numpy as np
 
 from layers.evidence.statistics import minimum_n_for_quantile
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
-from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step
-from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
-from layers.layer1_gpu_busy.steps import step_of_operations
+from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step, StepKind
+from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph
 from layers.layer1_gpu_busy.symptom_facts import (
-    FEW_STEPS,
     HTA,
     NO_HOST,
     PROPOSED,
@@ -30,7 +29,7 @@ from layers.layer1_gpu_busy.symptom_facts import (
     window_text,
 )
 from parsers.chrome_categories import Role
-from parsers.chrome_model import KERNEL, Bools, HostSpans
+from parsers.chrome_model import KERNEL, HostSpans
 
 IDLE_SHARE = 0.15
 """(T) of the steps, or of the device window where there are none."""
@@ -115,14 +114,14 @@ def graph_coverage(facts: SymptomFacts) -> Seen:
             f"{facts.replays.uncovered} of {facts.replays.launches} graph launches recorded no device work: "
             "coverage takes a trace that records graph nodes",
         )
-    kernels, in_graph = facts.ops.runs_kernels, _in_graph(facts)
-    of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
+    kernels = facts.ops.runs_kernels
+    in_a_graph = in_graph(facts.ops, facts.launched.by(Purpose.GRAPH_LAUNCH))
     judged, where = _coverage_basis(facts)
     if judged:
-        kernels &= np.isin(of_op, judged)
+        kernels &= np.isin(facts.step_of, judged)
     length = facts.ops.end_ns - facts.ops.start_ns
-    of_time = float(length[kernels & ~in_graph].sum() / max(length[kernels].sum(), 1))
-    replaying = set(of_op[in_graph].tolist())
+    of_time = float(length[kernels & ~in_a_graph].sum() / max(length[kernels].sum(), 1))
+    replaying = set(facts.step_of[in_a_graph].tolist())
     eager = [facts.steps.steps[i] for i in judged if i not in replaying]
     return any_of(
         f"{pct(of_time)} of the kernel time of {where} lies outside graphs; {len(eager)} of {len(judged)} "
@@ -132,19 +131,11 @@ def graph_coverage(facts: SymptomFacts) -> Seen:
     )
 
 
-def _in_graph(facts: SymptomFacts) -> Bools:
-    """Which operations are nodes of a replayed graph."""
-    launched = launched_by(facts.trace, facts.ops)
-    by_replay = np.append(launched.calls.are(Purpose.GRAPH_LAUNCH), False)[launched.call]
-    in_graph: Bools = (facts.ops.graph_id != 0) | by_replay
-    return in_graph
-
-
 def _coverage_basis(facts: SymptomFacts) -> tuple[list[int], str]:
     """The steps that graphs are meant to cover (decode steps, else all, else none), and their name."""
     steps = facts.steps.steps
     working = [i for i, step in enumerate(steps) if step.operations]
-    decode = [i for i in working if steps[i].kind == "decode"]
+    decode = [i for i in working if steps[i].kind == StepKind.DECODE]
     if decode:
         return decode, counted(len(decode), "decode step")
     return working, counted(len(working), "step") if working else f"the {window_text(facts)}"
@@ -164,11 +155,11 @@ def steady_allocation(facts: SymptomFacts) -> Seen:
         return Seen(
             False, f"0 allocating, loading or compiling calls among {len(facts.trace.host)} host spans"
         )
-    if len(steps) < FEW_STEPS:
+    if len(steps) < TRACE_MIN_STEPS:
         return Seen(
             None,
             f"{len(seen)} allocating, loading or compiling calls, {counted(len(steps), 'step')}: it takes "
-            f"{FEW_STEPS} to tell warm-up from steady state",
+            f"{TRACE_MIN_STEPS} to tell warm-up from steady state",
         )
     late = seen.select((seen.start_ns >= steps[0].host_end_ns) & (seen.start_ns < steps[-1].host_end_ns))
     return Seen(

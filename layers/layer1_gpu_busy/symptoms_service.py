@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import time_text
-from layers.layer1_gpu_busy.model import Step
+from layers.layer1_gpu_busy.model import PREFILLING, Step, StepKind
 from layers.layer1_gpu_busy.symptom_facts import (
-    FEW_STEPS,
     PROPOSED,
     Condition,
     Seen,
@@ -19,9 +19,6 @@ from layers.layer1_gpu_busy.symptom_facts import (
 
 F64 = npt.NDArray[np.float64]
 
-PREFILLING = ("extend", "mixed")
-"""Kinds of step that compute prompt tokens."""
-
 SLOWER_RATIO = 1.5
 """(D) median of steps with prefill over median of decode steps."""
 RANK_CORRELATION = 0.5
@@ -30,13 +27,13 @@ RANK_CORRELATION = 0.5
 
 def prefill_slows_steps(facts: SymptomFacts) -> Seen:
     """S7: steps are slow when a prefill joins, in proportion to its tokens."""
-    decode = [s for s in facts.steps.steps if s.kind == "decode" and s.operations]
+    decode = [s for s in facts.steps.steps if s.kind == StepKind.DECODE and s.operations]
     prefill = [s for s in facts.steps.steps if s.kind in PREFILLING and s.operations]
-    if min(len(decode), len(prefill)) < FEW_STEPS:
+    if min(len(decode), len(prefill)) < TRACE_MIN_STEPS:
         return Seen(
             None,
-            f"{len(decode)} decode steps and {len(prefill)} with prefill; it takes {FEW_STEPS} of each, "
-            "annotated by the engine",
+            f"{len(decode)} decode steps and {len(prefill)} with prefill; it takes {TRACE_MIN_STEPS} of "
+            "each, annotated by the engine",
         )
     ratio = float(np.median(_length_ns(prefill)) / max(np.median(_length_ns(decode)), 1))
     text = (

@@ -7,14 +7,14 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, covered, total
+from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import Cause, Place
-from layers.layer1_gpu_busy.runtime_calls import RETURNS_AT_ONCE, Purpose, launched_by, runtime_calls
-from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
+from layers.layer1_gpu_busy.runtime_calls import Purpose, named_blocking
+from layers.layer1_gpu_busy.steps import NO_STEP
 from layers.layer1_gpu_busy.symptom_facts import (
-    FEW_STEPS,
     NO_HOST,
     PROPOSED,
     Condition,
@@ -48,10 +48,11 @@ RESOLVING = re.compile(r"\b(execute_resolve|process_batch_result)")
 def idle_at_step_start(facts: SymptomFacts) -> Seen:
     """S2: the device idles between the last operation of one step and the first of the next."""
     steps = [s for s in facts.steps.steps if s.operations]
-    if len(steps) < FEW_STEPS:
+    if len(steps) < TRACE_MIN_STEPS:
         return Seen(
             None,
-            f"{counted(len(steps), 'step')} with device work; it takes {FEW_STEPS}, annotated or repeating",
+            f"{counted(len(steps), 'step')} with device work; it takes {TRACE_MIN_STEPS}, annotated or "
+            "repeating",
         )
     start = np.array([s.start_ns for s in steps], np.int64)
     reach = np.maximum.accumulate(np.array([s.end_ns for s in steps], np.int64))[:-1]
@@ -96,9 +97,8 @@ def idle_around_waits(facts: SymptomFacts) -> Seen:
 
 def _waits(facts: SymptomFacts) -> int:
     """Calls that made the host wait within the steps, or within the device window where there are none."""
-    calls = runtime_calls(facts.trace)
-    blocking_copy = calls.are(Purpose.COPY) & ~names_matching(facts.trace, calls.spans, RETURNS_AT_ONCE)
-    at = calls.spans.start_ns[calls.are(Purpose.SYNC) | blocking_copy]
+    calls = facts.launched.calls
+    at = calls.spans.start_ns[calls.are(Purpose.SYNC) | named_blocking(facts.trace, calls)]
     low = min((s.host_start_ns for s in facts.steps.steps), default=facts.window.start_ns)
     high = max((s.host_end_ns for s in facts.steps.steps), default=facts.window.end_ns)
     return int(((at >= low) & (at < high)).sum())
@@ -113,12 +113,12 @@ def lookahead_without_overlap(facts: SymptomFacts) -> Seen:
     """S3b: results are resolved with nothing of the next step running beside it."""
     spans = spans_of(facts.trace, Role.ANNOTATION, Role.PYTHON)
     resolves = spans.select(names_matching(facts.trace, spans, RESOLVING))
-    if len(resolves) < FEW_STEPS or not facts.steps.steps:
+    if len(resolves) < TRACE_MIN_STEPS or not facts.steps.steps:
         return Seen(
             None,
             f"{counted(len(resolves), 'range')} named like execute_resolve and "
-            f"{counted(len(facts.steps.steps), 'step')}; it takes {FEW_STEPS} of both (perfkit run --tag "
-            "names ranges without touching the engine)",
+            f"{counted(len(facts.steps.steps), 'step')}; it takes {TRACE_MIN_STEPS} of both (perfkit run "
+            "--tag names ranges without touching the engine)",
         )
     hidden_ns = _hidden_in_resolves(facts, resolves)
     total_ns = int((resolves.end_ns - resolves.start_ns).sum())
@@ -147,12 +147,11 @@ def _hidden_in_resolves(facts: SymptomFacts, resolves: HostSpans) -> int:
 
 def _steps_by_launch(facts: SymptomFacts) -> tuple[I64, list[Intervals]]:
     """For each step with known launches, in launch order: its first launch, and when it ran on the device."""
-    launched = launched_by(facts.trace, facts.ops)
-    of_op = step_of_operations(facts.trace, facts.ops, facts.steps)
+    launched, step_of = facts.launched, facts.step_of
     lasting = facts.ops.end_ns > facts.ops.start_ns
-    mine = np.flatnonzero(launched.known & lasting & (of_op != NO_STEP))
-    mine = mine[np.lexsort((launched.start_ns[mine], of_op[mine]))]
-    edges = np.flatnonzero(np.diff(of_op[mine], prepend=NO_STEP))
+    mine = np.flatnonzero(launched.known & lasting & (step_of != NO_STEP))
+    mine = mine[np.lexsort((launched.start_ns[mine], step_of[mine]))]
+    edges = np.flatnonzero(np.diff(step_of[mine], prepend=NO_STEP))
     parts = np.split(mine, edges[1:]) if len(mine) else []
     parts.sort(key=lambda part: int(launched.start_ns[part[0]]))
     first_launch_ns = np.array([launched.start_ns[part[0]] for part in parts], np.int64)
@@ -161,7 +160,7 @@ def _steps_by_launch(facts: SymptomFacts) -> tuple[I64, list[Intervals]]:
 
 def _wait_ends(facts: SymptomFacts, resolves: HostSpans) -> I64:
     """When the last synchronising call begun inside each range returned; its start where there is none."""
-    calls = runtime_calls(facts.trace)
+    calls = facts.launched.calls
     syncs = calls.spans.select(calls.are(Purpose.SYNC))
     last = np.searchsorted(syncs.start_ns, resolves.end_ns) - 1
     inside = (last >= 0) & (np.append(syncs.start_ns, 0)[last] >= resolves.start_ns)

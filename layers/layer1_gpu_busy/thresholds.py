@@ -8,6 +8,10 @@ from enum import StrEnum
 from layers.evidence.wording import limit
 from parsers.errors import UsageError
 
+HOST_BOUND_SHARE = 0.60
+DEVICE_BOUND_SHARE = 0.90
+"""perfkit's choice: public methods only say "well below 100 %" and "near saturation"."""
+
 
 class Word(StrEnum):
     """The verdict words of Layer 1."""
@@ -20,14 +24,10 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Device-op time at or below `host_bound` is host-bound, at or above `device_bound` device-bound.
+    """Device-op time at or below `host_bound` is host-bound, at or above `device_bound` device-bound."""
 
-    The defaults are perfkit's: public methods only say "well below 100 %" and "near
-    saturation".
-    """
-
-    host_bound: float = 0.60
-    device_bound: float = 0.90
+    host_bound: float = HOST_BOUND_SHARE
+    device_bound: float = DEVICE_BOUND_SHARE
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.host_bound < self.device_bound <= 1.0:

@@ -14,7 +14,7 @@ from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.collect import Collected, collect_traces, find_trace_files
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.roofline_question import Question
-from layers.layer1_gpu_busy.thresholds import Thresholds
+from layers.layer1_gpu_busy.thresholds import DEVICE_BOUND_SHARE, HOST_BOUND_SHARE, Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import layer1_live as live_now
 from perfkit.cli import layer1_nsys, options, output
@@ -59,10 +59,10 @@ def layer1(
     ] = False,
     host_bound: Annotated[
         float, typer.Option("--host-bound", metavar="SHARE", help="Device-op time up to here is host-bound.")
-    ] = 0.60,
+    ] = HOST_BOUND_SHARE,
     device_bound: Annotated[
         float, typer.Option("--device-bound", metavar="SHARE", help="From here on it is device-bound.")
-    ] = 0.90,
+    ] = DEVICE_BOUND_SHARE,
     measured_tpot: ask.MeasuredTpot = None,
     gpu: ask.Gpu = None,
     params: ask.Params = None,

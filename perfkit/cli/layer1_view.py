@@ -18,7 +18,14 @@ from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.exposed import exposed_times
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.kernel_names import distinct_names, short_name
-from layers.layer1_gpu_busy.model import DeviceAnalysis, Gap, IdleAnatomy, LaunchStats, WindowRatio
+from layers.layer1_gpu_busy.model import (
+    WINDOWS,
+    DeviceAnalysis,
+    Gap,
+    IdleAnatomy,
+    LaunchStats,
+    WindowRatio,
+)
 from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output
@@ -32,12 +39,6 @@ EXPOSED_SHOWN_FROM = 0.01
 """Of the window: less is neither shown nor missed."""
 KERNEL_NAME_CHARACTERS = 40
 HOST_NAME_CHARACTERS = 60
-WINDOWS = {
-    "device": "first to last device activity",
-    "steps": "ProfilerStep range, as the host saw it",
-    "recorded": "all that was recorded",
-}
-
 
 def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -> None:
     """Print the result of one or more traces."""
@@ -136,12 +137,11 @@ def _idle(idle: IdleAnatomy) -> None:
     if not idle.idle_ns:
         return
     output.line()
-    causes = sorted(idle.by_cause_ns.items(), key=lambda item: -item[1])
-    rows = [[cause, pct(ns / idle.idle_ns), f"{ns / 1e6:,.2f}"] for cause, ns in causes if ns]
+    rows = [[cause, pct(ns / idle.idle_ns), f"{ns / 1e6:,.2f}"] for cause, ns in idle.causes]
     title = f"where the idle time is (n = {counted(idle.gaps, 'gap')})"
     output.show(output.table([title, "share", "ms"], rows, right=[1, 2]))
-    places = sorted(idle.by_place_ns.items(), key=lambda item: -item[1])
-    output.paragraph("it lies", ", ".join(f"{place} {pct(ns / idle.idle_ns)}" for place, ns in places if ns))
+    places = ", ".join(f"{place} {pct(ns / idle.idle_ns)}" for place, ns in idle.places)
+    output.paragraph("it lies", places)
     for text in list(dict.fromkeys(map(_gap, idle.largest)))[:LARGEST_GAPS_SHOWN]:
         output.paragraph("gap", text)
 

@@ -13,25 +13,21 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from layers.evidence.wording import visible
 from perfkit import __version__
 
 MAX_QUOTED = 300
 """Characters of a foreign error text that are worth a reader's line; the log has the rest."""
 
 
-def inert(text: str) -> str:
-    """The text with every control, format and surrogate character as a backslash escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def complain(message: str) -> None:
     """One line on stderr that starts with the program's name."""
-    print(f"perfkit: {inert(message)}", file=sys.stderr)
+    print(f"perfkit: {visible(message)}", file=sys.stderr)
 
 
 def say(message: str) -> None:
     """One line of progress or advice on stderr, so that stdout holds nothing but the result."""
-    print(inert(message), file=sys.stderr)
+    print(visible(message), file=sys.stderr)
 
 
 def report_fault(fault: BaseException) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from layers.evidence.result import Result, to_document
-from perfkit.cli.messages import inert
+from layers.evidence.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -49,13 +49,13 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def line(text: str = "") -> None:
     """One line on stdout as it is, control characters escaped; never wrapped."""
-    print(inert(text))
+    print(visible(text))
 
 
 def paragraph(label: str, text: str) -> None:
     """A label and its text, wrapped beside it; the texts of short labels stand in one column."""
     indent = max(LABEL_WIDTH, len(label) + 2)
-    rows = textwrap.wrap(inert(text), width() - indent, break_on_hyphens=False, break_long_words=False)
+    rows = textwrap.wrap(visible(text), width() - indent, break_on_hyphens=False, break_long_words=False)
     for number, row in enumerate(rows):
         line(f"{label if number == 0 else '':<{indent}}{row}")
 
@@ -82,7 +82,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Colle
     for number, header in enumerate(headers):
         made.add_column(Text(header), justify="right" if number in right else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(Text(inert(cell)) for cell in row))
+        made.add_row(*(Text(visible(cell)) for cell in row))
     return made
 
 
@@ -110,5 +110,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True, markup=False), transient=True) as bar:
-        task = bar.add_task(inert(what), total=total)
+        task = bar.add_task(visible(what), total=total)
         yield lambda: bar.advance(task)
