@@ -1,0 +1,95 @@
+"""Transformer layers over a cache that is written in place: for decode, prefill, and streaming.
+
+A forward handles `items` x rows at once: one row of many slots in decode, many rows of one slot in prefill.
+All that differs lies in `Places`: where the new keys and values go, and which positions each row sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sample_engine.device import Buffer
+from sample_engine.models.weights import Weights
+from sample_engine.primitives.attention import write_cache
+from sample_engine.primitives.ops import Ops
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """`write`: one place in the cache for each (item, head, row). `mask`: (items x heads, rows, positions +
+    1), added to the scores.
+    """
+
+    write: Buffer
+    mask: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Keys and values of one layer: (slots x heads, positions + 1, head width) each."""
+
+    keys: Buffer
+    values: Buffer
+
+    def slots(self, first: int, count: int, heads: int) -> Cache:
+        """Of consecutive slots."""
+        start, length = first * heads, count * heads
+        return Cache(self.keys.narrow(0, start, length), self.values.narrow(0, start, length))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Pre-norm attention and a two-layer network, each added to its input."""
+
+    heads: int
+    attention_norm: tuple[Buffer, Buffer]
+    query: Buffer
+    key: Buffer
+    value: Buffer
+    output: Buffer
+    hidden_norm: tuple[Buffer, Buffer]
+    up: Buffer
+    down: Buffer
+
+    def forward(self, ops: Ops, x: Buffer, items: int, whole: Cache, seen: Cache, places: Places) -> Buffer:
+        """`x` is (items x rows, width). New keys and values go into the whole cache; `seen` is the items'
+        part.
+        """
+        attended = self._attend(ops, ops.layer_norm(x, *self.attention_norm), items, whole, seen, places)
+        x = ops.add(x, ops.linear(attended, self.output))
+        hidden = ops.relu(ops.linear(ops.layer_norm(x, *self.hidden_norm), self.up))
+        return ops.add(x, ops.linear(hidden, self.down))
+
+    def _attend(self, ops: Ops, x: Buffer, items: int, whole: Cache, seen: Cache, places: Places) -> Buffer:
+        query = self._heads(ops, ops.linear(x, self.query), items)
+        for weight, cache in ((self.key, whole.keys), (self.value, whole.values)):
+            rows = self._heads(ops, ops.linear(x, weight), items)
+            flat = rows.view(places.write.shape[0], rows.shape[2])
+            ops.stream.launch(write_cache, (cache, places.write, flat))
+        return ops.merge_heads(ops.attend(query, seen.keys, seen.values, places.mask), items)
+
+    def _heads(self, ops: Ops, x: Buffer, items: int) -> Buffer:
+        """(items x rows, width) to (items x heads, rows, head width)."""
+        split = ops.split_heads(x, items, self.heads)
+        return split.view(items * self.heads, split.shape[2], split.shape[3])
+
+
+def make_layer(weights: Weights, width: int, heads: int, hidden: int) -> Layer:
+    """A layer with seeded weights."""
+    return Layer(
+        heads=heads,
+        attention_norm=weights.norm("attention_norm", width),
+        query=weights.matrix("query", width, width),
+        key=weights.matrix("key", width, width),
+        value=weights.matrix("value", width, width),
+        output=weights.matrix("output", width, width),
+        hidden_norm=weights.norm("hidden_norm", width),
+        up=weights.matrix("up", width, hidden),
+        down=weights.matrix("down", hidden, width),
+    )
+
+
+def make_cache(ops: Ops, slots: int, heads: int, positions: int, head_width: int) -> Cache:
+    """Zeros; the extra position takes what must leave no trace."""
+    shape = (slots * heads, positions + 1, head_width)
+    return Cache(ops.filled(shape, 0.0), ops.filled(shape, 0.0))

@@ -1,0 +1,80 @@
+"""Kernels of every network: products, norms, sums, and the rows that go in and out.
+
+Whatever multiplies matrices works in tiles of `ROW_TILE` rows, each of them the same call on the same shape,
+so a row meets the same arithmetic in a launch of four rows and in one of sixty-four. On CUDA the whole
+product is one call: tiles would be launches there, and the promise is made at equal shape only (see
+`promise`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sample_engine.kernel import kernel
+
+ROW_TILE = 4
+"""Rows of one call. Products of 1 or 2 rows take other paths in BLAS libraries."""
+NORM_EPSILON = 1e-5
+
+
+@kernel("bn bk kn")
+def linear(out: Tensor, x: Tensor, weight: Tensor) -> None:
+    """out = x @ weight; the number of rows is a multiple of ROW_TILE."""
+    rows, columns = weight.shape
+    tiles = len(x) // ROW_TILE
+    if x.is_cuda or tiles == 1:
+        torch.mm(x, weight, out=out)
+    else:
+        x, out = x.view(tiles, ROW_TILE, rows), out.view(tiles, ROW_TILE, columns)
+        torch.bmm(x, weight.expand(tiles, rows, columns), out=out)
+
+
+@kernel("bd bd d d")
+def layer_norm(out: Tensor, x: Tensor, gain: Tensor, bias: Tensor) -> None:
+    out.copy_(torch.nn.functional.layer_norm(x, gain.shape, gain, bias, NORM_EPSILON))
+
+
+@kernel("... ... ...")
+def add(out: Tensor, a: Tensor, b: Tensor) -> None:
+    torch.add(a, b, out=out)
+
+
+@kernel("... ...")
+def relu(out: Tensor, x: Tensor) -> None:
+    torch.clamp_min(x, 0.0, out=out)
+
+
+@kernel("... ...")
+def tanh(out: Tensor, x: Tensor) -> None:
+    torch.tanh(x, out=out)
+
+
+@kernel("bd vd bc:int64")
+def embed(out: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
+    """The row of one channel's id; the last row of the table stands for every higher id."""
+    rows = ids[:, channel].clamp(max=len(table) - 1)
+    torch.index_select(table, 0, rows, out=out)
+
+
+@kernel("bd vd bc:int64")
+def embed_more(total: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
+    """Add the embedding of another channel, whose ids are rows of the table."""
+    total.add_(torch.index_select(table, 0, ids[:, channel]))
+
+
+@kernel("...:any ...:any")
+def copy(out: Tensor, x: Tensor) -> None:
+    out.copy_(x)
+
+
+@kernel("...:any")
+def fill(out: Tensor, value: float) -> None:
+    out.fill_(value)
+
+
+@kernel("...")
+def normal(out: Tensor, seed: int, scale: float) -> None:
+    """Normal numbers of a seed, the same on every device."""
+    generator = torch.Generator().manual_seed(seed)
+    out.copy_(torch.randn(out.shape, generator=generator).mul_(scale))
