@@ -15,7 +15,7 @@ from sample_engine.kernel import kernel
 
 @kernel("btw btc bkc")
 def windows(out: Tensor, x: Tensor, carry: Tensor) -> None:
-    """Windows of k + 1 steps, oldest first, flat: `w` = (k + 1) x channels; `carry` are the k steps before."""
+    """Windows of k + 1 steps, oldest first, flat: `w` = (k + 1) x channels; `carry` holds k steps."""
     items, time, channels = x.shape
     steps = carry.shape[1] + 1
     whole = torch.cat((carry, x), 1)

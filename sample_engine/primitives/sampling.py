@@ -14,7 +14,7 @@ from sample_engine.kernel import kernel
 
 WORD = (1 << 32) - 1
 MIX = 0x45D9F3B
-"""An odd multiplier that spreads bits (a well-known 32-bit integer hash); below 2^27, so products fit int64."""
+"""An odd multiplier of a well-known 32-bit integer hash; below 2^27, so that products fit int64."""
 MANTISSA = 24
 """Bits of a draw: what float32 holds exactly."""
 
