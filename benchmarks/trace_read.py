@@ -9,8 +9,7 @@ and CPU time as the operating system counts them, and the peak of the proportion
 over all its processes, sampled. The *floor* is what no reader can undercut: read, inflate, one search for a
 literal. Rounds are interleaved over the methods; medians are printed, as ratios too, since the machine's
 own speed drifts. HTA 0.5 needs pandas < 3 and so a virtual environment of its own, whose python --hta
-names; it is run once and on the plain file,
-being slow.
+names; it is run once and on the plain file, being slow.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ from benchmarks.trace_files import MEGABYTE, write_repeated
 FLAVOURS = ("native", "stacks")
 SAMPLE_S = 0.02
 PERFKIT = [sys.executable, "-m", "perfkit", "layer1", "--no-record", "--json"]
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+"""Compiled modules are kept, as they are for a user: a tool is not timed compiling itself."""
 FLOOR = """
 import sys
 from isal import igzip
@@ -92,7 +93,7 @@ def methods(hta_python: str | None) -> list[Method]:
 def measure(command: list[str]) -> Cost:
     """Run a command to its end and say what it cost; exit codes of perfkit's verdicts are not failures."""
     started = time.perf_counter()
-    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT)
     peak = 0
     while process.poll() is None:
         peak = max(peak, _pss_bytes(process))

@@ -6,6 +6,7 @@ it finds perfkit's packages whatever PYTHONPATH and the current folder hold.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,3 +19,10 @@ def child_command(target: str, *arguments: str) -> list[str]:
     The function takes no parameters, finds `arguments` in sys.argv[1:], and what it returns is the exit code.
     """
     return [sys.executable, "-P", str(BOOTSTRAP), target, *arguments]
+
+
+def child_environment() -> dict[str, str]:
+    """This process's environment for a child that computes on one core: numpy's linear algebra library would
+    start a thread for each core, which costs more than the rest of its import and is never used.
+    """
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

@@ -71,7 +71,7 @@ def explain_no_events(path: str, head: bytes) -> UnreadableInput:
     return UnreadableInput(f"{path}: not a chrome trace: it starts with {start!r}")
 
 
-def last_boundary(text: bytes) -> tuple[int, int] | None:
+def last_boundary(text: bytes | memoryview) -> tuple[int, int] | None:
     """The last cut of a text: (end of the event before it, beginning of the event after it), None without
     one.
     """

@@ -1,8 +1,9 @@
 """Read a large trace with several processes: this one reads, unpacks and cuts; all of them decode.
 
-Pieces go to the workers through shared memory and a pipe each; whoever is free takes the next one, this
-process when no worker is. Workers keep their columns and send them once, at the end. A piece that does not
-hold whole events, or a worker that dies, ends the attempt: the caller then reads the file in one process.
+Text is read straight into slots of shared memory, a piece each, and the slot's number goes to a worker that
+has room; where none has, this process decodes the piece itself. Workers keep their columns and send them
+once, at the end. A piece that does not hold whole events, or a worker that dies, ends the attempt: the
+caller then reads the file in one process.
 """
 
 from __future__ import annotations
@@ -21,15 +22,14 @@ from typing import BinaryIO
 
 import msgspec
 
-from parsers.children import child_command
+from parsers.children import child_command, child_environment
 from parsers.chrome_block import BlockDecoder, NeedsSequential, Reading
 from parsers.chrome_columns import join, receive, send
 from parsers.chrome_layout import last_boundary
-from parsers.chrome_sequential import PIECE_BYTES, Beginning, Ending, fill, read_sequentially
+from parsers.chrome_sequential import PIECE_BYTES, Beginning, Ending, read_sequentially
 from parsers.errors import PerfkitError
 from parsers.text_stream import TextStream
 
-SLOT_BYTES = PIECE_BYTES
 IN_FLIGHT = 2
 """Pieces that a worker may have at once: one in hand, one waiting, so that it never idles between two."""
 _COMMAND = struct.Struct("<qqq")
@@ -38,42 +38,55 @@ _DONE, _NOT_WHOLE = b"D", b"S"
 
 
 class _Worker:
-    """One child process and the pieces that it has not finished."""
+    """One child process and the number of pieces that it has not finished."""
 
-    def __init__(self, memory_fd: int, slots: list[int], reading: Reading) -> None:
+    def __init__(self, memory_fd: int, reading: Reading) -> None:
         how = msgspec.json.encode(reading).decode()
         command = child_command("parsers.chrome_workers:work", str(memory_fd), how)
         pipe, quiet = subprocess.PIPE, subprocess.DEVNULL  # what ends a worker, the second reading meets
         self._process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=quiet, pass_fds=[memory_fd], bufsize=0
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=quiet,
+            bufsize=0,
+            pass_fds=[memory_fd],
+            env=child_environment(),
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        self._slots, self._free = slots, list(slots)
+        self._in_flight = 0
         self._replies = select.poll()
         self._replies.register(self._from, select.POLLIN)
 
-    def free_slot(self) -> int | None:
-        """A slot that this worker is done with, None while all are in flight."""
-        while len(self._free) < len(self._slots) and self._replies.poll(0):
-            self._take_reply()
-        return self._free.pop() if self._free else None
+    def finished_slots(self) -> list[int]:
+        """The slots that it is done with since this was last asked."""
+        done = []
+        while self._in_flight and self._replies.poll(0):
+            done.append(self._take_reply())
+        return done
 
-    def give(self, slot: int, length: int, offset: int) -> None:
-        self._to.write(_COMMAND.pack(slot, length, offset))
+    def has_room(self) -> bool:
+        return self._in_flight < IN_FLIGHT
+
+    def give(self, start: int, length: int, offset: int) -> None:
+        """Have it decode the text at `start` of the shared memory, which stands at `offset` of the file."""
+        self._to.write(_COMMAND.pack(start, length, offset))
+        self._in_flight += 1
 
     def finish(self) -> BinaryIO:
         """Wait for the last piece and return the pipe that the columns come through."""
         self._to.write(_COMMAND.pack(_STOP, 0, 0))
-        while len(self._free) < len(self._slots):
+        while self._in_flight:
             self._take_reply()
         return open(self._from.fileno(), "rb", buffering=PIECE_BYTES, closefd=False)
 
-    def _take_reply(self) -> None:
+    def _take_reply(self) -> int:
         reply = os.read(self._from.fileno(), 9)
         if reply[:1] != _DONE or len(reply) < 9:
             raise NeedsSequential
-        self._free.append(int.from_bytes(reply[1:], "little"))
+        self._in_flight -= 1
+        return int.from_bytes(reply[1:], "little")
 
     def stop(self) -> None:
         self._process.kill()
@@ -91,9 +104,10 @@ def read_in_parallel(
     Raises NeedsSequential where the file has to be read in one process.
     """
     own = BlockDecoder(reading)
+    slots = 1 + workers * IN_FLIGHT  # one is always free for this process to read into
     try:
         with contextlib.ExitStack() as stack:
-            fd, memory = stack.enter_context(_shared_memory(workers * IN_FLIGHT * SLOT_BYTES))
+            fd, memory = stack.enter_context(_shared_memory(slots * PIECE_BYTES))
             team = _start(workers, fd, reading, stack)
             ending = _share_out(stream, beginning, own, reading, team, memory, progress)
             for worker in team:
@@ -107,9 +121,8 @@ def read_in_parallel(
 def _start(workers: int, memory_fd: int, reading: Reading, stack: contextlib.ExitStack) -> list[_Worker]:
     """The workers, stopped when the stack is left."""
     team = []
-    for index in range(workers):
-        slots = [(index * IN_FLIGHT + i) * SLOT_BYTES for i in range(IN_FLIGHT)]
-        team.append(_Worker(memory_fd, slots, reading))
+    for _ in range(workers):
+        team.append(_Worker(memory_fd, reading))
         stack.callback(team[-1].stop)
     return team
 
@@ -120,39 +133,62 @@ def _share_out(
     own: BlockDecoder,
     reading: Reading,
     team: list[_Worker],
-    memory: mmap.mmap,
+    memory: memoryview,
     progress: Callable[[int], None],
 ) -> Ending:
-    """Hand out all pieces but the last, which is read here since the array ends in it."""
-    text, offset = beginning.rest, beginning.offset
+    """Decode the beginning while the workers start, then hand out all pieces but the last, which is read here
+    since the array ends in it.
+    """
+    rest, offset = _decode_beginning(beginning, own)
+    free = list(range(0, len(memory), PIECE_BYTES))
     while True:
-        grown = fill(stream, text, PIECE_BYTES)
-        if len(grown) < PIECE_BYTES:
-            return read_sequentially(stream, Beginning(b"", grown, offset), reading, progress)
-        cut = last_boundary(grown)
-        if cut is None:
-            raise NeedsSequential
-        end, next_event = cut
-        _hand_out(grown, end, offset, own, team, memory)
-        text, offset = grown[next_event:], offset + next_event
+        start = free.pop()
+        piece = memory[start : start + PIECE_BYTES]
+        length = _fill(stream, piece, rest)
+        if length < PIECE_BYTES:
+            return read_sequentially(stream, Beginning(b"", bytes(piece[:length]), offset), reading, progress)
+        end, next_event = _cut(piece)
+        for worker in team:
+            free += worker.finished_slots()
+        rest = piece[next_event:]
+        idle = next((worker for worker in team if worker.has_room()), None)
+        if idle is not None:
+            idle.give(start, end, offset)
+        else:
+            own.feed(bytes(piece[:end]), offset)
+            free.append(start)
+        offset += next_event
         progress(offset)
 
 
-def _hand_out(
-    text: bytes, end: int, offset: int, own: BlockDecoder, team: list[_Worker], memory: mmap.mmap
-) -> None:
-    for worker in team:
-        slot = worker.free_slot() if end <= SLOT_BYTES else None
-        if slot is not None:
-            memory[slot : slot + end] = memoryview(text)[:end]
-            worker.give(slot, end, offset)
-            return
-    own.feed(text[:end], offset)
+def _decode_beginning(beginning: Beginning, own: BlockDecoder) -> tuple[memoryview, int]:
+    """The text that is left once its whole events are decoded, and its offset."""
+    text = memoryview(beginning.rest)
+    end, next_event = _cut(text)
+    own.feed(bytes(text[:end]), beginning.offset)
+    return text[next_event:], beginning.offset + next_event
+
+
+def _cut(text: memoryview) -> tuple[int, int]:
+    """The last place to cut a piece, where what is left fits into a slot beside more text."""
+    cut = last_boundary(text)
+    if cut is None or len(text) - cut[1] > PIECE_BYTES // 2:
+        raise NeedsSequential
+    return cut
+
+
+def _fill(stream: TextStream, piece: memoryview, rest: memoryview) -> int:
+    """Fill a piece with the rest of the one before it and with text: its length, short at the end only."""
+    length = len(rest)
+    piece[:length] = rest
+    while length < len(piece) and (read := stream.read_into(piece[length:])):
+        length += read
+    return length
 
 
 @contextlib.contextmanager
-def _shared_memory(size: int) -> Iterator[tuple[int, mmap.mmap]]:
-    """Memory that children can map, gone with its last user: (file descriptor, map)."""
+def _shared_memory(size: int) -> Iterator[tuple[int, memoryview]]:
+    """Memory that children can map, gone with its last user: (file descriptor, view)."""
     with contextlib.ExitStack() as stack:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("perfkit-pieces")
@@ -160,9 +196,7 @@ def _shared_memory(size: int) -> Iterator[tuple[int, mmap.mmap]]:
         else:
             fd = stack.enter_context(tempfile.TemporaryFile()).fileno()
         os.ftruncate(fd, size)
-        memory = mmap.mmap(fd, size)
-        stack.callback(memory.close)
-        yield fd, memory
+        yield fd, memoryview(mmap.mmap(fd, size))
 
 
 def work() -> int:
@@ -172,16 +206,16 @@ def work() -> int:
     out = sys.stdout.buffer
     with mmap.mmap(fd, os.fstat(fd).st_size) as memory:
         while len(command := sys.stdin.buffer.read(_COMMAND.size)) == _COMMAND.size:
-            slot, length, offset = _COMMAND.unpack(command)
-            if slot == _STOP:
+            start, length, offset = _COMMAND.unpack(command)
+            if start == _STOP:
                 send(decoder.parts, out)
                 return 0
             try:
-                decoder.feed(memory[slot : slot + length], offset)
+                decoder.feed(memory[start : start + length], offset)
             except NeedsSequential:
                 out.write(_NOT_WHOLE)
                 out.flush()
                 return 0
-            out.write(_DONE + slot.to_bytes(8, "little"))
+            out.write(_DONE + start.to_bytes(8, "little"))
             out.flush()
     return PerfkitError.exit_code

@@ -8,6 +8,7 @@ reason is refused. What a damaged gzip file still holds is delivered, up to the 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import os
 import stat
@@ -21,7 +22,8 @@ from parsers.errors import UnreadableInput
 from parsers.gzip_damage import text_before_damage
 from parsers.loss import Loss
 
-READ_BYTES = 1 << 20
+READ_BYTES = 1 << 18
+"""Of the file at a time: packed text that is not yet unpacked is copied at every step, so not too much."""
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 USUAL_GZIP_RATIO = 18
@@ -48,13 +50,16 @@ BOMB_FLOOR_BYTES = 1 << 30
 class TextStream(Protocol):
     """A source of text bytes. `read(limit)` returns at most `limit` bytes, b"" at the end.
 
-    `likely_bytes` is a guess at the size of the text; `close` may be called at any time and more than once.
+    `read_into` fills a writable view instead and returns how many bytes it got, 0 at the end. `likely_bytes`
+    is a guess at the size of the text; `close` may be called at any time and more than once.
     """
 
     losses: list[Loss]
     likely_bytes: int
 
     def read(self, limit: int) -> bytes: ...
+
+    def read_into(self, view: memoryview) -> int: ...
 
     def finish(self) -> tuple[str, int]:
         """(sha256 of the file, its size in bytes); reads what is left of it."""
@@ -77,13 +82,27 @@ class _File:
         self._size = 0
 
     def read(self, limit: int) -> bytes:
-        try:
+        with self._explaining():
             data = self._handle.read(limit) or b""
+        self._account(data)
+        return data
+
+    def read_into(self, view: memoryview) -> int:
+        with self._explaining():
+            length = self._handle.readinto(view) or 0
+        self._account(view[:length])
+        return length
+
+    @contextlib.contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise UnreadableInput(f"{self.path}: reading failed: {_reason(error)}") from error
+
+    def _account(self, data: bytes | memoryview) -> None:
         self._hash.update(data)
         self._size += len(data)
-        return data
 
     def finish(self) -> tuple[str, int]:
         while self.read(READ_BYTES):
@@ -121,6 +140,16 @@ class _Plain:
             return data
         return self._file.read(limit)
 
+    def read_into(self, view: memoryview) -> int:
+        if self._head:
+            return _copy(self.read(len(view)), view)
+        return self._file.read_into(view)
+
+
+def _copy(data: bytes, view: memoryview) -> int:
+    view[: len(data)] = data
+    return len(data)
+
 
 class _Gzip:
     """Concatenated gzip members, inflated as they are asked for."""
@@ -146,6 +175,9 @@ class _Gzip:
         data = self._spare or next(self._rest, b"")
         self._spare = data[limit:]
         return self._count(data[:limit])
+
+    def read_into(self, view: memoryview) -> int:
+        return _copy(self.read(len(view)), view)
 
     def _count(self, data: bytes) -> bytes:
         self._text_bytes += len(data)

@@ -22,7 +22,7 @@ import msgspec
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-from parsers.children import child_command
+from parsers.children import child_command, child_environment
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
 from parsers.nsys_file import looks_like_nsys
@@ -122,7 +122,9 @@ def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Col
 
 def _analyse_in_child(path: str, busy_only: bool) -> Collected:
     command = child_command("layers.layer1_gpu_busy.collect:work", path, str(int(busy_only)))
-    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command, capture_output=True, stdin=subprocess.DEVNULL, check=False, env=child_environment()
+    )
     if done.returncode < 0:
         advice = "where memory ran out, give fewer files or --busy-only"
         why = f"{path}: the process that read it was killed by signal {-done.returncode}: {advice}"
