@@ -63,6 +63,15 @@ def test_idle_time_rests_on_the_shares_of_its_chief_cause_and_place_among_all_ga
     assert found.scope == "gpu 0"
 
 
+@pytest.mark.parametrize(("chief_ns", "is_told"), [(24, False), (25, True)])
+def test_a_cause_of_a_quarter_of_the_idle_time_is_worth_a_finding(chief_ns: int, is_told: bool) -> None:
+    others = (Cause.COPY, Cause.HOST_WORK, Cause.LAUNCH_BOUND, Cause.QUEUED)
+    causes = {Cause.SYNC: chief_ns, **dict.fromkeys(others, (100 - chief_ns) // 4)}
+    spread = idle_of(100, causes, {Place.UNPLACED: 100})
+    told = [f for f in findings(replace(device(), idle=spread)) if "of the idle time" in f.statement]
+    assert bool(told) is is_told
+
+
 def test_idle_time_that_no_step_places_is_put_in_no_place() -> None:
     unplaced = idle_of(80, {Cause.SYNC: 80}, {Place.UNPLACED: 80})
     (found,) = (f for f in findings(replace(device(), idle=unplaced)) if "of the idle time" in f.statement)

@@ -53,6 +53,12 @@ def test_a_rise_below_half_a_call_per_request_is_not_called_growth() -> None:
     assert not found["aten::cat"].grows_with_batch
 
 
+@pytest.mark.parametrize(("calls", "grows"), [(50, True), (49, False)])
+def test_growth_is_half_a_call_per_request(calls: int, grows: bool) -> None:
+    found = rows(step(i, 100 * (i + 1), calls={"aten::cat": calls * (i + 1)}) for i in range(3))
+    assert found["aten::cat"].grows_with_batch is grows
+
+
 def test_prefills_do_not_bend_the_line_of_decodes() -> None:
     decodes = [step(i, b, calls={"aten::mm": 28}) for i, b in enumerate((8, 16, 32, 64))]
     prefills = [step(4 + i, b, calls={"aten::mm": 200}, kind="EXTEND") for i, b in enumerate((1, 2))]

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import pytest
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.layer1_gpu_busy.repetition import is_regular
 from layers.layer1_gpu_busy.steps import find_steps
 from tests.builders import Op, Span, call, copy_to_host, kernel, ops_of, trace_of
 
@@ -86,6 +91,32 @@ def test_too_few_periods_are_refused() -> None:
     ops = [op for i in range(TRACE_MIN_STEPS) for op in eager_step(100 * i)]
     trace = trace_of(ops, [call(0, 1)])
     assert not find_steps(trace, ops_of(trace)).steps
+
+
+def evenly(*periods_ns: int) -> tuple[list[Op], list[int]]:
+    """One operation a period, and the boundaries of the periods."""
+    boundaries_ns = list(accumulate(periods_ns, initial=0))
+    return [kernel(t, t + 1) for t in boundaries_ns[:-1]], boundaries_ns
+
+
+def regular(ops: Sequence[Op], boundaries_ns: Sequence[int]) -> bool:
+    return is_regular(ops_of(trace_of(ops)), np.array(boundaries_ns, np.int64))
+
+
+@pytest.mark.parametrize(("other_ns", "is_near"), [(50, True), (49, False), (150, True), (151, False)])
+def test_a_period_is_near_within_half_of_the_median(other_ns: int, is_near: bool) -> None:
+    assert regular(*evenly(*[100] * 7, *[other_ns] * 3)) is is_near
+
+
+@pytest.mark.parametrize(("near", "is_enough"), [(80, True), (79, False)])
+def test_four_of_five_periods_must_be_near_the_median(near: int, is_enough: bool) -> None:
+    assert regular(*evenly(*[100] * near, *[1_000] * (100 - near))) is is_enough
+
+
+@pytest.mark.parametrize(("others", "is_enough"), [(10, True), (11, False)])
+def test_the_periods_must_hold_half_of_the_operations(others: int, is_enough: bool) -> None:
+    ops, boundaries_ns = evenly(*[100] * 10)
+    assert regular([*ops, *(kernel(2_000 + i, 2_001 + i) for i in range(others))], boundaries_ns) is is_enough
 
 
 def test_an_episode_within_other_work_is_refused() -> None:

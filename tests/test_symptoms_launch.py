@@ -54,6 +54,27 @@ def test_with_steps_only_idle_time_inside_them_makes_launch_gaps() -> None:
     assert not look(S1, facts_of(small_kernels(), steps=steps, idle=between, launches=launches_of())).present
 
 
+@pytest.mark.parametrize(("short", "seen"), [(50, False), (51, True)])
+def test_more_than_half_of_the_kernels_must_be_short(short: int, seen: bool) -> None:
+    lengths_ns = [9_999] * short + [10_000] * (100 - short)
+    trace = trace_of([kernel(20_000 * i, 20_000 * i + ns) for i, ns in enumerate(lengths_ns)])
+    idle = idle_of(1_000_000, {Cause.LAUNCH_BOUND: 900_000})
+    assert look(S1, facts_of(trace, idle=idle, launches=launches_of())).present is seen
+
+
+@pytest.mark.parametrize(("idle_ns", "seen"), [(15_000, False), (15_001, True)])
+def test_more_than_fifteen_percent_of_the_time_must_be_idle(idle_ns: int, seen: bool) -> None:
+    trace = trace_of([*(kernel(t, t + 4_000) for t in range(0, 90_000, 20_000)), kernel(96_000, 100_000)])
+    idle = idle_of(idle_ns, {Cause.LAUNCH_BOUND: idle_ns})
+    assert look(S1, facts_of(trace, idle=idle, launches=launches_of())).present is seen
+
+
+@pytest.mark.parametrize(("launch_bound_ns", "seen"), [(50_000, False), (50_001, True)])
+def test_more_than_half_of_the_idle_time_must_be_launch_bound(launch_bound_ns: int, seen: bool) -> None:
+    idle = idle_of(100_000, {Cause.LAUNCH_BOUND: launch_bound_ns})
+    assert look(S1, facts_of(small_kernels(), idle=idle, launches=launches_of())).present is seen
+
+
 def test_idle_time_at_other_places_is_said_to_be_left_out() -> None:
     steps = steps_of(step(0, 40_000), step(60_000, 100_000))
     idle = idle_of(50_000, LAUNCH_BOUND, {Place.WITHIN_STEP: 30_000, Place.BETWEEN_STEPS: 20_000})
@@ -93,6 +114,26 @@ def test_decode_steps_that_replay_nothing_are_low_coverage() -> None:
     assert seen.present
     assert "1 of 2 steps" in seen.numbers
     assert "24" in seen.numbers
+
+
+@pytest.mark.parametrize(("eager", "seen"), [(20, False), (21, True)])
+def test_more_than_a_fifth_of_the_decode_steps_must_replay_nothing(eager: int, seen: bool) -> None:
+    ops, host, steps = [], [], []
+    for i in range(100):
+        at, name, length_ns = 1_000 * i, *(("cudaLaunchKernel", 1) if i < eager else ("cudaGraphLaunch", 500))
+        ops.append(kernel(at + 10, at + 10 + length_ns, correlation=i + 1))
+        host.append(call(at, at + 5, name, correlation=i + 1))
+        steps.append(step(at, at + 900, "decode"))
+    assert look(S1B, facts_of(trace_of(ops, host), steps=steps_of(*steps))).present is seen
+
+
+@pytest.mark.parametrize(("eager_ns", "seen"), [(100, False), (101, True)])
+def test_more_than_a_tenth_of_the_kernel_time_must_lie_outside_graphs(eager_ns: int, seen: bool) -> None:
+    trace = trace_of(
+        ops=[kernel(0, 1_000 - eager_ns, correlation=1), kernel(2_000, 2_000 + eager_ns, correlation=2)],
+        host=[call(0, 5, "cudaGraphLaunch", correlation=1), call(10, 15, correlation=2)],
+    )
+    assert look(S1B, facts_of(trace)).present is seen
 
 
 def test_prefill_outside_graphs_is_no_low_coverage() -> None:

@@ -31,6 +31,29 @@ def test_prefill_that_does_not_slow_steps_is_not_seen() -> None:
     assert seen_with(*steps).present is False
 
 
+@pytest.mark.parametrize(("median_ns", "seen"), [(150, False), (151, True)])
+def test_the_median_with_prefill_must_be_half_as_long_again(median_ns: int, seen: bool) -> None:
+    steps = (step(0, median_ns + i, "mixed", tokens=100 + i) for i in range(-2, 3))
+    assert seen_with(*steps).present is seen
+
+
+@pytest.mark.parametrize(
+    ("decode_ns", "prefill_ns", "correlation", "seen"),
+    [
+        ((100, 100, 100, 450, 450), (400, 300, 700, 500, 600, 200), "0.49", False),
+        ((100, 100, 100, 250, 350), (500, 600, 700, 200, 400, 300), "0.50", True),
+    ],
+)
+def test_the_time_must_go_with_the_tokens(
+    decode_ns: tuple[int, ...], prefill_ns: tuple[int, ...], correlation: str, seen: bool
+) -> None:
+    decode = [step(0, ns, "decode") for ns in decode_ns]
+    prefill = [step(0, ns, "mixed", tokens=n) for n, ns in enumerate(prefill_ns, 1)]
+    found = look(S7, facts_of(trace_of([kernel(0, 1)]), steps=steps_of(*decode, *prefill)))
+    assert found.present is seen
+    assert f"prefill tokens {correlation} (n = 11 steps)" in found.numbers
+
+
 def test_slower_steps_without_token_counts_cannot_be_put_down_to_prefill() -> None:
     assert seen_with(*(step(0, 500, "mixed") for _ in range(TRACE_MIN_STEPS))).present is None
 

@@ -84,6 +84,14 @@ def test_a_wait_without_idle_costs_nothing() -> None:
     assert look(S3, facts_of(sampling(10, 60), idle=busy, launches=launches_of())).present is False
 
 
+@pytest.mark.parametrize(("idle_ns", "seen"), [(50, False), (51, True)])
+def test_waits_must_leave_a_twentieth_of_the_window_idle(idle_ns: int, seen: bool) -> None:
+    waits = [call(t, t + 5, "cudaStreamSynchronize") for t in (10, 60)]
+    idle = idle_of(200, places={Place.AFTER_SAMPLING: idle_ns})
+    facts = facts_of(trace_of([kernel(0, 1_000)], waits), steps=TWO_STEPS, idle=idle, launches=launches_of())
+    assert look(S3, facts).present is seen
+
+
 def test_one_wait_over_two_steps_is_not_one_a_step() -> None:
     facts = facts_of(sampling(10), steps=TWO_STEPS, idle=IDLE_AFTER_SAMPLING, launches=launches_of())
     assert look(S3, facts).present is False
@@ -113,6 +121,19 @@ def lookahead(resolve_at: int, launch_ahead: bool, n: int = TRACE_MIN_STEPS + 1)
 
 def test_results_resolved_while_the_next_step_runs_are_hidden() -> None:
     assert look(S3B, lookahead(resolve_at=10, launch_ahead=True)).present is False
+
+
+@pytest.mark.parametrize(("hidden_ns", "seen"), [(49, True), (50, False)])
+def test_half_of_the_resolve_time_must_be_hidden(hidden_ns: int, seen: bool) -> None:
+    """Steps every 1,000 ns, each launched 200 ns ahead of its result's range of 100 ns, of which it runs the
+    last part."""
+    starts = range(0, 1_000 * (TRACE_MIN_STEPS + 1), 1_000)
+    ops = [kernel(t - hidden_ns, t + 890, correlation=i) for i, t in enumerate(starts, 1)]
+    host = [call(t - 200, t - 198, correlation=i) for i, t in enumerate(starts, 1)]
+    waits = [call(t - 100, t - 98, "cudaEventSynchronize") for t in starts[1:]]
+    ranges = [annotation(t - 100, t, "execute_resolve") for t in starts[1:]]
+    steps = steps_of(*(step(t - 200, t + 800) for t in starts))
+    assert look(S3B, facts_of(trace_of(ops, [*host, *waits, *ranges]), steps=steps)).present is seen
 
 
 def test_results_resolved_with_nothing_running_are_seen() -> None:

@@ -14,8 +14,13 @@ from pathlib import Path
 import pytest
 
 from layers.evidence.guard import Effect
-from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.analyse import analyse_trace
+from layers.layer1_gpu_busy.guard_checks import TraceFacts
+from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, TRACE_GUARDS
+from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.chrome_model import CategoryCount
+from tests.builders import kernel, trace_of
 from tests.layer1_traces import (
     DEVICE_BOUND_NS,
     FIRST_NS,
@@ -28,6 +33,7 @@ from tests.layer1_traces import (
     host_only,
     steady,
 )
+from tests.symptom_builders import idle_of
 from tests.writers.chrome import TraceBuilder
 
 Make = Callable[[], TraceBuilder]
@@ -382,3 +388,12 @@ def test_a_file_cut_before_its_first_device_operation_is_called_cut(tmp_path: Pa
     found = checks(analysed_file(path))
     assert found["PK106"].effect is Effect.VOID and "0 device operations read" in found["PK106"].message
     assert "PK104" not in found
+
+
+@pytest.mark.parametrize(("queued_ns", "fires"), [(50, False), (51, True)])
+def test_more_than_half_of_the_idle_time_must_pass_with_work_queued(queued_ns: int, fires: bool) -> None:
+    analysis = analyse_trace(trace_of([kernel(0, 10), kernel(110, 120)]))
+    idle = idle_of(100, {Cause.QUEUED: queued_ns})
+    device = replace(analysis.devices[0], idle=idle)
+    found = IDLE_WHILE_QUEUED.check(TraceFacts(analysis, device, Thresholds()))
+    assert found is not None and found.fired is fires
