@@ -19,16 +19,21 @@ MANTISSA = 24
 """Bits of a draw: what float32 holds exactly."""
 
 
-@kernel("b:int64 bv")
+@kernel("...:int64 ...v")
 def largest(out: Tensor, logits: Tensor) -> None:
     torch.argmax(logits, -1, out=out)
 
 
 @kernel("cbv cbv b:int64 b:int64 b")
-def add_noise(out: Tensor, logits: Tensor, seed: Tensor, step: Tensor, temperature: Tensor) -> None:
-    """Logits of all channels, each row with its own noise."""
+def add_noise(
+    out: Tensor, logits: Tensor, seed: Tensor, step: Tensor, temperature: Tensor, first_place: int
+) -> None:
+    """Logits of several channels, each row with its own noise. Calls for other channels of the same step
+    begin at another place.
+    """
     channels, _, size = logits.shape
-    place = torch.arange(channels * size, device=logits.device).view(channels, 1, size)
+    place = torch.arange(first_place, first_place + channels * size, device=logits.device)
+    place = place.view(channels, 1, size)
     bits = _mixed(_mixed(_mixed(seed & WORD) + step)[:, None] + place)
     uniform = ((bits >> (32 - MANTISSA)).float() + 0.5) / (1 << MANTISSA)
     gumbel = -torch.log(-torch.log(uniform))

@@ -1,0 +1,64 @@
+"""The prefix key of every frame: on the device, or the old way over the host.
+
+Two classes with one method. The step calls it in its middle, between sampling the rows and keeping them, so
+the host's way stops the step there: it cannot be captured (the device refuses), and the next step cannot be
+launched before this one was read.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sample_engine.device import Buffer, Device, Stream
+from sample_engine.dtypes import INT64
+from sample_engine.models.sizes import CHANNELS
+from sample_engine.primitives.radix import host_key, powers, radix_keys
+from sample_engine.stages.payloads import EOS_ID
+
+
+class FrameKeys(Protocol):
+    """`needs_host`: why neither a captured step nor a lookahead is possible; empty when both are."""
+
+    @property
+    def needs_host(self) -> str: ...
+
+    def of(self, rows: Buffer) -> Buffer:
+        """One key for each of the rows (slots, channels and more), on the device."""
+
+
+class DeviceKeys:
+    """One kernel."""
+
+    needs_host = ""
+
+    def __init__(self, device: Device, stream: Stream) -> None:
+        self._stream = stream
+        slot = device.pinned((CHANNELS,), INT64)
+        slot.array[:] = powers(CHANNELS)
+        self._powers = stream.empty((CHANNELS,), INT64)
+        stream.copy_in(self._powers, slot)
+
+    def of(self, rows: Buffer) -> Buffer:
+        key = self._stream.empty(rows.shape[:1], INT64)
+        self._stream.launch(radix_keys, (key, rows.narrow(1, 0, CHANNELS), self._powers), (EOS_ID,))
+        return key
+
+
+class HostKeys:
+    """Copy out, wait, blake2b, copy in: for every frame."""
+
+    needs_host = "radix_key=host: the key of each frame is hashed on the host, in the middle of its step"
+
+    def __init__(self, device: Device, stream: Stream) -> None:
+        self._device = device
+        self._stream = stream
+
+    def of(self, rows: Buffer) -> Buffer:
+        out = self._device.pinned(rows.shape, INT64)
+        self._stream.copy_out(out, rows)
+        self._stream.record_event().synchronize()
+        back = self._device.pinned(rows.shape[:1], INT64)
+        back.array[:] = [host_key(row[:CHANNELS], EOS_ID) for row in out.array.tolist()]
+        key = self._stream.empty(rows.shape[:1], INT64)
+        self._stream.copy_in(key, back)
+        return key
