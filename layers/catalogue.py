@@ -18,8 +18,8 @@ from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
-from layers.layer1_gpu_busy.symptom_facts import SymptomRule
-from layers.layer1_gpu_busy.symptoms import CATALOGUE as LAYER1_SYMPTOMS
+from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
+from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from layers.catalogue import SYMPTOMS, symptom_entry
 from layers.evidence.wording import limit
-from layers.layer1_gpu_busy.symptom_facts import NEAR_SHARE, SymptomRule
+from layers.layer1_gpu_busy.symptoms.facts import NEAR_SHARE, SymptomRule
 from reports.generated_page import write_or_check
 from reports.markdown import escape, table
 

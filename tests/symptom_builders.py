@@ -11,7 +11,7 @@ from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, LaunchStats, Place,
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.steps import step_of_operations
-from layers.layer1_gpu_busy.symptom_facts import Seen, SymptomFacts, SymptomRule
+from layers.layer1_gpu_busy.symptoms.facts import Seen, SymptomFacts, SymptomRule
 from parsers.chrome_model import ChromeTrace
 from tests.builders import ops_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.gpu_table import GPUS, NAME_LENGTH, GpuSpec, NoSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.gpu_table import GPUS, NAME_LENGTH, GpuSpec, NoSpec, find_gpu
 
 WORDS = sorted({word for gpu in GPUS for word in [gpu.family, *gpu.says.split()]} | {"mig", "64gb", "gh200"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from layers.catalogue import SYMPTOMS
 from layers.evidence.guard import Effect
-from layers.layer1_gpu_busy.symptoms_launch import S1
+from layers.layer1_gpu_busy.symptoms.launch import S1
 from perfkit.cli import explain, guards
 from perfkit.cli.app import main
 from tests.evidence_builders import made_up_guard

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from layers.layer1_gpu_busy.gemm_shapes import Product, product_of, product_rows
-from layers.layer1_gpu_busy.gpu_table import GpuSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.products import Product, product_of, product_rows
 from parsers.chrome_model import GemmShape
 from tests.builders import call, kernel, operator, ops_of, trace_of
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from layers.evidence.result import Result, to_document
 from layers.evidence.verdict import Exit
-from layers.layer1_gpu_busy.gpu_table import NoSpec
-from layers.layer1_gpu_busy.roofline_answer import (
+from layers.layer1_gpu_busy.roofline.answer import (
     FAR_TIMES,
     RATE_ROUNDING,
     TUNED_SHARE,
@@ -22,8 +21,9 @@ from layers.layer1_gpu_busy.roofline_answer import (
     roofline_of,
     tpot_distance,
 )
-from layers.layer1_gpu_busy.roofline_judge import judge
-from layers.layer1_gpu_busy.roofline_question import Question
+from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec
+from layers.layer1_gpu_busy.roofline.judge import judge
+from layers.layer1_gpu_busy.roofline.question import Question
 from parsers.errors import UsageError
 
 WEIGHTS_ONLY = Question(params=1.7e9, gpu="H100-SXM", context=4096, batch=16)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from layers.evidence.verdict import Exit
-from layers.layer1_gpu_busy.gpu_table import GPUS
+from layers.layer1_gpu_busy.roofline.gpu_table import GPUS
 from perfkit.cli.app import main
 from tests.conftest import REPOSITORY
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.roofline import (
+from layers.layer1_gpu_busy.roofline.bounds import (
     Depth,
     Machine,
     Model,

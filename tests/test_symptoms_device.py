@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
-from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
-from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12, context_sum, fit
+from layers.layer1_gpu_busy.symptoms.device import S4, S8, S12, context_sum, fit
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from parsers.chrome_model import ChromeTrace, GemmShape
 from tests.builders import MAIN, call, copy_to_host, kernel, operator, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of

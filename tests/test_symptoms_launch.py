@@ -4,7 +4,7 @@ import pytest
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.model import Cause, Place
-from layers.layer1_gpu_busy.symptoms_launch import (
+from layers.layer1_gpu_busy.symptoms.launch import (
     ALLOCATING,
     COMPILING,
     FEW_LAUNCHES,

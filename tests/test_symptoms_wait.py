@@ -4,8 +4,8 @@ import pytest
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.model import Cause, Gap, Place
-from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
-from layers.layer1_gpu_busy.symptoms_wait import S2, S3, S3B, START_GAP_NS
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
+from layers.layer1_gpu_busy.symptoms.wait import S2, S3, S3B, START_GAP_NS
 from parsers.chrome_model import ChromeTrace
 from tests.builders import annotation, call, copy_to_host, kernel, trace_of
 from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of

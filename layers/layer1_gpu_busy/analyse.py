@@ -24,8 +24,8 @@ from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.step_times import step_times
 from layers.layer1_gpu_busy.steps import find_steps, step_of_operations
 from layers.layer1_gpu_busy.strip import draw_strip
-from layers.layer1_gpu_busy.symptom_facts import SymptomFacts
-from layers.layer1_gpu_busy.symptoms import check_symptoms
+from layers.layer1_gpu_busy.symptoms.catalogue import check_symptoms
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_model import ChromeTrace, DeviceOps
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Overlap, WindowRatio
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
-from layers.layer1_gpu_busy.symptoms_device import S12
+from layers.layer1_gpu_busy.symptoms.device import S12
 
 ALL_RANKS = "traces of all ranks together, since a rank that arrives late looks the same; then overlap"
 FEWER_COPIES = f"pinned memory and a stream of their own, or fewer of them (perfkit explain {S12.code})"

@@ -25,8 +25,8 @@ from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Place, Symptom
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
-from layers.layer1_gpu_busy.symptoms_communication import S5, S6
-from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12
+from layers.layer1_gpu_busy.symptoms.communication import S5, S6
+from layers.layer1_gpu_busy.symptoms.device import S4, S8, S12
 from layers.layer1_gpu_busy.thresholds import Word
 
 STACKS = f"Python stacks were recorded, which slows the host ({STACKS_SLOW_THE_HOST.code})"

@@ -17,7 +17,7 @@ from layers.layer1_gpu_busy.guard_checks import (
     QUEUED_SHARE,
     TraceFacts,
 )
-from layers.layer1_gpu_busy.symptoms_device import S12
+from layers.layer1_gpu_busy.symptoms.device import S12
 
 GRAPH_REPLAY_BLIND_SPOT = Guard(
     code="PK101",

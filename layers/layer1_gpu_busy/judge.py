@@ -32,7 +32,7 @@ from layers.layer1_gpu_busy.nsys_measurements import nsys_measurements
 from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
 from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
-from layers.layer1_gpu_busy.shared_symptoms import spread_text, symptom_spread
+from layers.layer1_gpu_busy.symptoms.spread import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 

@@ -16,7 +16,7 @@ from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
-from layers.layer1_gpu_busy.shared_symptoms import symptom_spread
+from layers.layer1_gpu_busy.symptoms.spread import symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 

@@ -11,7 +11,7 @@ from layers.catalogue import CATALOGUE, SYMPTOMS, AnyGuard, Named, entry, find, 
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
-from layers.layer1_gpu_busy.symptom_facts import SymptomRule
+from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 

@@ -13,7 +13,7 @@ from layers.evidence.result import Result
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.collect import Collected, collect_traces, find_trace_files
 from layers.layer1_gpu_busy.judge import judge_traces
-from layers.layer1_gpu_busy.roofline_question import Question
+from layers.layer1_gpu_busy.roofline.question import Question
 from layers.layer1_gpu_busy.thresholds import DEVICE_BOUND_SHARE, HOST_BOUND_SHARE, Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import layer1_live as live_now

@@ -15,9 +15,9 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.compare_files import compare_files
-from layers.layer1_gpu_busy.roofline_answer import tpot_distance
-from layers.layer1_gpu_busy.roofline_judge import judge
-from layers.layer1_gpu_busy.roofline_question import Question
+from layers.layer1_gpu_busy.roofline.answer import tpot_distance
+from layers.layer1_gpu_busy.roofline.judge import judge
+from layers.layer1_gpu_busy.roofline.question import Question
 from parsers.errors import UsageError
 from perfkit.cli.comparison_text import show_comparison
 from perfkit.cli.roofline_text import show_roofline

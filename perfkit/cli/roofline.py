@@ -9,10 +9,10 @@ import typer
 
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
-from layers.layer1_gpu_busy.gpu_table import GPUS
-from layers.layer1_gpu_busy.roofline_answer import roofline_of
-from layers.layer1_gpu_busy.roofline_judge import COMMAND, judge
-from layers.layer1_gpu_busy.roofline_question import Question
+from layers.layer1_gpu_busy.roofline.answer import roofline_of
+from layers.layer1_gpu_busy.roofline.gpu_table import GPUS
+from layers.layer1_gpu_busy.roofline.judge import COMMAND, judge
+from layers.layer1_gpu_busy.roofline.question import Question
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 from perfkit.cli import roofline_options as ask

@@ -1,6 +1,6 @@
 """The options of a roofline question, as annotations that `perfkit roofline` and `perfkit layer1` share.
 
-Each alias is one field of `layers.layer1_gpu_busy.roofline_question.Question`, which checks the values.
+Each alias is one field of `layers.layer1_gpu_busy.roofline.question.Question`, which checks the values.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 
 from layers.evidence.result import Result
-from layers.layer1_gpu_busy.gpu_table import GPUS, GpuSpec, NoSpec
-from layers.layer1_gpu_busy.roofline import Bound
-from layers.layer1_gpu_busy.roofline_answer import Prefill, Roofline
-from layers.layer1_gpu_busy.roofline_judge import byte_model, gpus, launches_bind, ms
+from layers.layer1_gpu_busy.roofline.answer import Prefill, Roofline
+from layers.layer1_gpu_busy.roofline.bounds import Bound
+from layers.layer1_gpu_busy.roofline.gpu_table import GPUS, GpuSpec, NoSpec
+from layers.layer1_gpu_busy.roofline.judge import byte_model, gpus, launches_bind, ms
 from perfkit.cli import output
 
 INDENT = 11

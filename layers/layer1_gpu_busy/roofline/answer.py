@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from layers.layer1_gpu_busy import roofline as formulas
-from layers.layer1_gpu_busy.gpu_table import NoSpec
-from layers.layer1_gpu_busy.roofline import Bound, Machine, Model, Work
-from layers.layer1_gpu_busy.roofline_question import Card, Question, find_card, machine_of, model_of
+from layers.layer1_gpu_busy.roofline import bounds as formulas
+from layers.layer1_gpu_busy.roofline.bounds import Bound, Machine, Model, Work
+from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec
+from layers.layer1_gpu_busy.roofline.question import Card, Question, find_card, machine_of, model_of
 
 TUNED_SHARE = 0.60
 """MBU that tuned CUDA stacks reach at least (60 to 85 %, a GPU glossary; a hint): a step that near is
@@ -118,7 +118,7 @@ def roofline_of(question: Question) -> Roofline | NoSpec:
 def tpot_distance(gpu: str, question: Question) -> Roofline | NoSpec:
     """The same for the GPU that a trace names; a --gpu or --bandwidth-tb-s of the user goes before that name.
 
-    With `question.measured_tpot` (ms) the answer holds the distance; `roofline_judge.judge` words it.
+    With `question.measured_tpot` (ms) the answer holds the distance; `judge.py` words it.
     """
     own = question.gpu or question.bandwidth_tb_s
     return roofline_of(question if own else replace(question, gpu=gpu))

@@ -12,9 +12,9 @@ from typing import Any
 
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
-from layers.layer1_gpu_busy.gpu_table import NoSpec
-from layers.layer1_gpu_busy.roofline import Bound
-from layers.layer1_gpu_busy.roofline_answer import FAR_TIMES, TUNED_SHARE, Distance, Roofline, Zone
+from layers.layer1_gpu_busy.roofline.answer import FAR_TIMES, TUNED_SHARE, Distance, Roofline, Zone
+from layers.layer1_gpu_busy.roofline.bounds import Bound
+from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec
 
 COMMAND = "roofline"
 

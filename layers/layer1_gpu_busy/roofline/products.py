@@ -16,8 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from layers.layer1_gpu_busy.gpu_table import GpuSpec
-from layers.layer1_gpu_busy.roofline import BYTES_PER_ELEMENT
+from layers.layer1_gpu_busy.roofline.bounds import BYTES_PER_ELEMENT
+from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 

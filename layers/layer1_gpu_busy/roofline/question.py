@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from layers.layer1_gpu_busy.gpu_table import LARGEST_CACHE_MIB, NAME_LENGTH, NoSpec, find_gpu
-from layers.layer1_gpu_busy.roofline import (
+from layers.layer1_gpu_busy.roofline.bounds import (
     BYTES_PER_ELEMENT,
     MIB,
     Depth,
@@ -21,6 +20,7 @@ from layers.layer1_gpu_busy.roofline import (
     attention_flops_per_pair,
     kv_bytes_per_token,
 )
+from layers.layer1_gpu_busy.roofline.gpu_table import LARGEST_CACHE_MIB, NAME_LENGTH, NoSpec, find_gpu
 from parsers.errors import UsageError
 
 SMALLEST, LARGEST = 1e-9, 1e15

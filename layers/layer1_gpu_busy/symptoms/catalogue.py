@@ -1,18 +1,18 @@
 """The symptom catalogue: what slow inference looks like in a trace, checked entry by entry.
 
-Each entry is a rule with one threshold and its source; the families lie in symptoms_*.py. Present means
+Each entry is a rule with one threshold and its source; each family has a file. Present means
 that the phenomenon is there, not that its usual cause is: every entry names what would disprove it.
 """
 
 from __future__ import annotations
 
 from layers.layer1_gpu_busy.model import Symptom
-from layers.layer1_gpu_busy.symptom_facts import SymptomFacts, SymptomRule, as_symptom
-from layers.layer1_gpu_busy.symptoms_communication import S5, S6
-from layers.layer1_gpu_busy.symptoms_device import S4, S8, S12
-from layers.layer1_gpu_busy.symptoms_launch import S1, S1B, S9, S10
-from layers.layer1_gpu_busy.symptoms_service import S7, S11
-from layers.layer1_gpu_busy.symptoms_wait import S2, S3, S3B
+from layers.layer1_gpu_busy.symptoms.communication import S5, S6
+from layers.layer1_gpu_busy.symptoms.device import S4, S8, S12
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts, SymptomRule, as_symptom
+from layers.layer1_gpu_busy.symptoms.launch import S1, S1B, S9, S10
+from layers.layer1_gpu_busy.symptoms.service import S7, S11
+from layers.layer1_gpu_busy.symptoms.wait import S2, S3, S3B
 
 CATALOGUE: tuple[SymptomRule, ...] = (S1, S1B, S2, S3, S3B, S4, S5, S6, S7, S8, S9, S10, S11, S12)
 

@@ -15,7 +15,7 @@ from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import INFERENCE, Overlap
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE, overlap_of
-from layers.layer1_gpu_busy.symptom_facts import (
+from layers.layer1_gpu_busy.symptoms.facts import (
     TRACELENS,
     Condition,
     Seen,

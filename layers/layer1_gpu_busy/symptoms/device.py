@@ -10,12 +10,12 @@ import numpy.typing as npt
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.copies import exposed_ns
-from layers.layer1_gpu_busy.gemm_shapes import ProductRow, product_rows
-from layers.layer1_gpu_busy.gpu_table import GpuSpec, find_gpu
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Step
+from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.products import ProductRow, product_rows
 from layers.layer1_gpu_busy.steps import NO_STEP
-from layers.layer1_gpu_busy.symptom_facts import (
+from layers.layer1_gpu_busy.symptoms.facts import (
     PROPOSED,
     TRACELENS,
     Condition,

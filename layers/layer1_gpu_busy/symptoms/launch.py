@@ -15,7 +15,7 @@ from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step, StepKind
 from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph
-from layers.layer1_gpu_busy.symptom_facts import (
+from layers.layer1_gpu_busy.symptoms.facts import (
     HTA,
     NO_HOST,
     PROPOSED,

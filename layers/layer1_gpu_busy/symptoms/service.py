@@ -8,7 +8,7 @@ import numpy.typing as npt
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepKind
-from layers.layer1_gpu_busy.symptom_facts import (
+from layers.layer1_gpu_busy.symptoms.facts import (
     PROPOSED,
     Condition,
     Seen,

@@ -14,7 +14,7 @@ from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import Cause, Place
 from layers.layer1_gpu_busy.runtime_calls import Purpose, named_blocking
 from layers.layer1_gpu_busy.steps import NO_STEP
-from layers.layer1_gpu_busy.symptom_facts import (
+from layers.layer1_gpu_busy.symptoms.facts import (
     NO_HOST,
     PROPOSED,
     Condition,

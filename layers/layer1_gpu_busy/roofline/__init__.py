@@ -1,0 +1,1 @@
+"""How fast a card can possibly be, and how far what was measured is from it."""
