@@ -2,7 +2,7 @@
 
 from layers.evidence.wording import counted, time_text
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE, check_symptoms
-from layers.layer1_gpu_busy.symptoms.facts import Condition, Seen, all_of, any_of
+from layers.layer1_gpu_busy.symptoms.facts import HTA, PROPOSED, TRACELENS, Condition, Seen, all_of, any_of
 from tests.builders import kernel, trace_of
 from tests.symptom_builders import facts_of
 
@@ -17,7 +17,7 @@ def test_every_entry_says_what_it_means_and_what_would_disprove_it() -> None:
     for rule in CATALOGUE:
         texts = (rule.title, rule.threshold, rule.usual_cause, rule.look_next, rule.disproof)
         assert all(text and not text.endswith(" ") for text in texts), rule.code
-        assert any(mark in rule.threshold_source for mark in ("(T)", "(H)", "(D)")), rule.code
+        assert any(source in rule.threshold_source for source in (TRACELENS, HTA, PROPOSED)), rule.code
 
 
 def test_a_trace_of_one_kernel_gets_an_answer_from_each_entry() -> None:

@@ -27,7 +27,7 @@ from parsers.errors import UsageError
 
 STRAGGLER_SHARE = 0.5
 """How much of the waiting must be put down to one rank to suspect it, and without the longest wait too to
-name it; (D)."""
+name it. perfkit's proposal."""
 WORTH_NAMING_SHARE = 0.05
 """Mean wait over median window up to which no rank is named; TraceLens' limit of exposed communication."""
 

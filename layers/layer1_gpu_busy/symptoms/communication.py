@@ -27,11 +27,11 @@ from layers.layer1_gpu_busy.symptoms.facts import (
 from parsers.chrome_model import Bools
 
 HIDDEN_SHARE = 0.70
-"""(T) of the communication time."""
+"""TraceLens: of the communication time."""
 
 PER_LAYER_FROM = 16
-"""(D) Reductions in a step of inference from which they are taken for those of its layers (tensor parallelism
-makes two a layer). Gradients of training come in as many buckets, so its steps say nothing."""
+"""perfkit's proposal: reductions in a step of inference from which they are taken for those of its layers (tensor
+parallelism makes two per layer). Gradients of training come in as many buckets, so its steps say nothing."""
 
 EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispatch|combine", re.IGNORECASE)
 """Communication kernels that exchange rather than reduce or gather."""

@@ -30,22 +30,23 @@ from parsers.chrome_model import MEMCPY
 F64 = npt.NDArray[np.float64]
 
 CONTEXT_FIT_R2 = 0.8
-"""(D)"""
+"""perfkit's proposal."""
 ATTENTION_SHARE_RISE = 0.10
-"""(D) from the smallest to the largest context of the trace, on the fitted line."""
+"""perfkit's proposal: from the smallest to the largest context of the trace, on the fitted line."""
 
 DECODE_CONTEXT = re.compile(r"_context_0\(.*_generation_\d+\(sq\d+sk(\d+)sqsq")
 """vLLM's detailed annotation of a step without prefill; sk is the sum of its rows' context lengths."""
 
 ROOFLINE_RATIO = 2.0
-"""(D) median device time over the bound."""
+"""perfkit's proposal: median device time over the bound."""
 LATENCY_FLOOR_NS = 3_000
-"""(D) No product is held to less, whatever its size: the shortest in public H100 traces take 3 to 6 µs."""
+"""perfkit's proposal: no product is held to less, whatever its size. The shortest in public H100 traces take 3
+to 6 µs."""
 SLOW_PRODUCTS_SHARE = 0.05
-"""(D) of the device's busy time, all shapes above the ratio together."""
+"""perfkit's proposal: of the device's busy time, all shapes above the ratio together."""
 
 EXPOSED_COPY_SHARE = 0.05
-"""(T) of the window."""
+"""TraceLens: of the window."""
 
 
 def context_sum(step: Step) -> int | None:

@@ -27,12 +27,12 @@ from layers.layer1_gpu_busy.model import (
 from layers.layer1_gpu_busy.runtime_calls import Launched
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 
-TRACELENS = "TraceLens (T)"
-HTA = "HTA (H)"
-PROPOSED = "perfkit's proposal, to be calibrated (D)"
+TRACELENS = "TraceLens"
+HTA = "Holistic Trace Analysis"
+PROPOSED = "perfkit's proposal, to be calibrated"
 
 NEAR_SHARE = 0.10
-"""(D) A number this close to its threshold, as a share of it, is a near miss."""
+"""perfkit's proposal: a number this close to its threshold, as a share of it, is a near miss."""
 
 NO_HOST = "the trace holds no host calls that launched this work: record CPU activities too"
 

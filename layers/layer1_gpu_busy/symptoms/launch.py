@@ -32,23 +32,24 @@ from parsers.chrome_categories import Role
 from parsers.chrome_model import KERNEL, HostSpans
 
 IDLE_SHARE = 0.15
-"""(T) of the steps, or of the device window where there are none."""
+"""TraceLens: of the steps, or of the device window where there are none."""
 LAUNCH_BOUND_SHARE = 0.5
-"""(D) of the idle time."""
+"""perfkit's proposal: of the idle time."""
 SHORT_KERNEL_NS = 10_000
-"""(T)"""
+"""TraceLens's."""
 SHORT_KERNEL_SHARE = 0.5
-"""(D) of the kernels, by count."""
+"""perfkit's proposal: of the kernels, by count."""
 
 EAGER_STEP_SHARE = 0.20
-"""(D) of the steps."""
+"""perfkit's proposal: of the steps."""
 EAGER_TIME_SHARE = 0.10
-"""(D) of the kernel time."""
+"""perfkit's proposal: of the kernel time."""
 
 LAUNCH_TAIL_RATIO = 5.0
-"""(D) p99 over p50 of the duration of launch calls."""
+"""perfkit's proposal: p99 over p50 of the duration of launch calls."""
 FULL_QUEUE = 1_000
-"""(H) takes 1,024 queued launches for full; saturated devices of public traces reach 1,003 and 1,022."""
+"""Holistic Trace Analysis takes 1,024 queued launches for full; saturated devices of public traces reach 1,003
+and 1,022."""
 FEW_LAUNCHES = minimum_n_for_quantile(0.99)
 """Launches below which a 99th percentile has no interval."""
 

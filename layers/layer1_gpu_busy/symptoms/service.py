@@ -20,9 +20,9 @@ from layers.layer1_gpu_busy.symptoms.facts import (
 F64 = npt.NDArray[np.float64]
 
 SLOWER_RATIO = 1.5
-"""(D) median of steps with prefill over median of decode steps."""
+"""perfkit's proposal: median of steps with prefill over median of decode steps."""
 RANK_CORRELATION = 0.5
-"""(D) Spearman, of duration with prefill tokens."""
+"""perfkit's proposal: Spearman, of duration with prefill tokens."""
 
 
 def prefill_slows_steps(facts: SymptomFacts) -> Seen:

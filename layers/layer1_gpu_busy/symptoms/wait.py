@@ -29,17 +29,17 @@ from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, HostSpans
 
 START_GAP_SHARE = 0.05
-"""(D) of the time from one step's start to the next one's."""
+"""perfkit's proposal: of the time from one step's start to the next one's."""
 START_GAP_NS = 1_000_000
-"""(D)"""
+"""perfkit's proposal."""
 
 WAIT_IDLE_SHARE = 0.05
-"""(D) of the device window."""
+"""perfkit's proposal: of the device window."""
 WAITS_PER_STEP = 1.0
-"""(D)"""
+"""perfkit's proposal."""
 
 HIDDEN_RESOLVE_SHARE = 0.5
-"""(D) of the time spent in resolving results."""
+"""perfkit's proposal: of the time spent in resolving results."""
 
 RESOLVING = re.compile(r"\b(execute_resolve|process_batch_result)")
 """Ranges and Python frames in which an engine with lookahead takes over the previous step's results."""
