@@ -27,8 +27,8 @@ means that the phenomenon is, not that its usual cause is: a trace shows no caus
 from a symptom is weak until another layer confirms it. A symptom whose numbers miss their thresholds by no
 more than {limit(NEAR_SHARE)} is listed as close. `perfkit explain CODE` prints one of these entries.
 
-Thresholds are those of TraceLens or of Holistic Trace Analysis where these tools have one; perfkit proposes the
-others.
+Thresholds are those of TraceLens or of Holistic Trace Analysis where these tools have one; perfkit proposes
+the others.
 
 Written by `make docs` from the symptoms themselves; do not edit.
 """

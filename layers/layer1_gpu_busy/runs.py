@@ -23,8 +23,8 @@ CLOCKS_APART_NS = 10_000_000_000
 ABSOLUTE_FROM_NS = 10**18
 """Trace times from here on (2001) are since the epoch; smaller ones have no known beginning."""
 NAMES_IN_COMMON = 0.5
-"""perfkit's choice: share of the kernel names of the trace with fewer of them. Public captures of one workload
-share 0.77 to 1.00 of their 30 longest, other pairs at most 0.53."""
+"""perfkit's choice: share of the kernel names of the trace with fewer of them. Public captures of one
+workload share 0.77 to 1.00 of their 30 longest, other pairs at most 0.53."""
 NO_KERNELS = (KernelGroup.MEMCPY, KernelGroup.MEMSET, KernelGroup.GRAPH)
 """Names that every workload has."""
 

@@ -30,8 +30,8 @@ HIDDEN_SHARE = 0.70
 """TraceLens: of the communication time."""
 
 PER_LAYER_FROM = 16
-"""perfkit's proposal: reductions in a step of inference from which they are taken for those of its layers (tensor
-parallelism makes two per layer). Gradients of training come in as many buckets, so its steps say nothing."""
+"""perfkit's proposal: reductions in a step of inference from which they are taken for those of its layers
+(tensor parallelism makes two per layer). Gradients of training come in as many buckets, so its steps say nothing."""
 
 EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispatch|combine", re.IGNORECASE)
 """Communication kernels that exchange rather than reduce or gather."""

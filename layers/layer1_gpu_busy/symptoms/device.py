@@ -40,8 +40,8 @@ DECODE_CONTEXT = re.compile(r"_context_0\(.*_generation_\d+\(sq\d+sk(\d+)sqsq")
 ROOFLINE_RATIO = 2.0
 """perfkit's proposal: median device time over the bound."""
 LATENCY_FLOOR_NS = 3_000
-"""perfkit's proposal: no product is held to less, whatever its size. The shortest in public H100 traces take 3
-to 6 µs."""
+"""perfkit's proposal: no product is held to less, whatever its size. The shortest in public H100 traces take
+3 to 6 µs."""
 SLOW_PRODUCTS_SHARE = 0.05
 """perfkit's proposal: of the device's busy time, all shapes above the ratio together."""
 

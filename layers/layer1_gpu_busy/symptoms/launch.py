@@ -48,8 +48,8 @@ EAGER_TIME_SHARE = 0.10
 LAUNCH_TAIL_RATIO = 5.0
 """perfkit's proposal: p99 over p50 of the duration of launch calls."""
 FULL_QUEUE = 1_000
-"""Holistic Trace Analysis takes 1,024 queued launches for full; saturated devices of public traces reach 1,003
-and 1,022."""
+"""Holistic Trace Analysis takes 1,024 queued launches for full; saturated devices of public traces reach
+1,003 and 1,022."""
 FEW_LAUNCHES = minimum_n_for_quantile(0.99)
 """Launches below which a 99th percentile has no interval."""
 
