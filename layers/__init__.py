@@ -1,1 +1,1 @@
-"""The method: measure, judge, guard. One package a layer, each collect → analyse → judge."""
+"""The method: measure, judge, guard. One package per layer, each collect → analyse → judge."""

@@ -1,4 +1,4 @@
-"""`dcgmi dmon`: one row an entity and pass, in four layouts that the header tells apart.
+"""`dcgmi dmon`: one row per entity and pass, in four layouts that the header tells apart.
 
     DCGM        header            cells
     to 2.3      "# Entity  A  B"  right-aligned, parted by blanks

@@ -1,6 +1,6 @@
 """Sampled GPU metrics of an nsys export: how full the chip was, which no activity table shows.
 
-Stored in three ways over the years: JSON text in GENERIC_EVENTS (up to 2023.3), then one row a sample in
+Stored in three ways over the years: JSON text in GENERIC_EVENTS (up to 2023.3), then one row per sample in
 GPU_METRICS, stamped with `rawTimestamp` in some versions and with `timestamp` in others. Numbers of metrics
 are not stable, so a metric is found by its name. Only metrics that perfkit knows are read, in percent of a
 peak. Samples count all work on the device, other people's too. No public export holds this table: the layouts
@@ -65,7 +65,7 @@ Found = dict[tuple[int, Metric], _Samples]
 
 
 def read_gpu_metrics(file: NsysFile, base_time_ns: int) -> tuple[Series, ...]:
-    """One series a GPU and metric, in time order; `base_time_ns` is the unix time of the export's 0."""
+    """One series per GPU and metric, in time order; `base_time_ns` is the unix time of the export's 0."""
     found: Found = {}
     _read_rows(file, found)
     if not found:

@@ -78,4 +78,4 @@ DMON_FIELDS = {
 that any kernel ran, not the share of multiprocessors that did."""
 
 PMON_FIELDS = {"sm": Field(Metric.PROCESS_UTIL_PCT), "fb": PROCESS_MEMORY}
-"""Columns of nvidia-smi pmon, one row a process."""
+"""Columns of nvidia-smi pmon, one row per process."""

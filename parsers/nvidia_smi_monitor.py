@@ -1,6 +1,6 @@
 """nvidia-smi dmon and pmon: two header rows, repeated every so often, then columns parted by blanks.
 
-dmon has one row a GPU, pmon one a process. `-` is no value. Rows carry a time only under `-o DT`, as two
+dmon has one row per GPU, pmon one per process. `-` is no value. Rows carry a time only under `-o DT`, as two
 columns; a time of day alone dates nothing and is passed over.
 """
 

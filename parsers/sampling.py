@@ -1,6 +1,6 @@
 """Collects the samples of one file into series, in bounded memory, with what was wrong with them counted.
 
-Each series is three growing columns of machine numbers (16 to 24 bytes a sample). A value that its metric
+Each series is three growing columns of machine numbers (16 to 24 bytes per sample). A value that its metric
 cannot have is left out and counted; times that go back are kept in the order of the file and reported.
 """
 

@@ -150,7 +150,7 @@ def _raw_values(measurements: Sequence[StoredMeasurement], runs: Sequence[Layer1
 
 
 def _validity(guards: Sequence[StoredGuard], runs: Collection[int]) -> tuple[Validity, ...]:
-    """One entry a guard: those that fired first, by what they do."""
+    """One entry per guard: those that fired first, by what they do."""
     by_code: dict[str, list[StoredGuard]] = {}
     for stored in guards:
         if stored.run_id in runs:

@@ -165,7 +165,7 @@ def thresholds(axes: Axes, host_bound: float, device_bound: float) -> None:
 
 
 def column_at_right(axes: Axes, texts: Sequence[str]) -> None:
-    """One text a row, aligned in a column at the right of the plot, which makes room for it."""
+    """One text per row, aligned in a column at the right of the plot, which makes room for it."""
     column = axes.secondary_yaxis("right")
     column.set_yticks(range(len(texts)), list(texts), fontsize=SMALL_POINTS)
     column.tick_params(length=0)

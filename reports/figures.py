@@ -1,4 +1,4 @@
-"""Figures of a report as SVG files: one function a kind of drawing, in `figures_<kind>.py`.
+"""Figures of a report as SVG files: one function per kind of drawing, in `figures_<kind>.py`.
 
 The same drawing gives the same bytes. matplotlib is imported where it is used, so that a report without
 figures does not wait for it.

@@ -33,7 +33,7 @@ FRAME_INCHES = 1.15
 
 
 def draw_busy(drawing: BusyBars, title: str, about: str) -> Figure:
-    """One bar a measure, one group a device, the first device on top."""
+    """One bar per measure, one group per device, the first device on top."""
     bars = sum(len(bars) for _, bars in drawing.devices)
     height = FRAME_INCHES + bars * BAR_INCHES + len(drawing.devices) * GAP_INCHES
     figure = canvas(height, title, about)

@@ -30,7 +30,7 @@ UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
 def draw_strip(drawing: StripDrawing, title: str, about: str) -> Figure:
-    """One lane a stream, and below them one for the whole device's idle time."""
+    """One lane per stream, and below them one for the whole device's idle time."""
     strip = drawing.strip
     length_ns = strip.end_ns - strip.start_ns
     unit, unit_ns = next(u for u in UNITS if length_ns >= u[1] or u[1] == 1.0)

@@ -74,7 +74,7 @@ def _window(window: WindowEntry) -> str:
 
 
 def _devices(document: Layer1Document, artifacts: Artifacts) -> Table:
-    """One row a device, over its own window, with what it waited for."""
+    """One row per device, over its own window, with what it waited for."""
     devices = document.traced
     anatomy = {a.scope: a for a in document.anatomy}
     shown = sorted(devices, key=lambda d: d.ratio)[:DEVICES_SHOWN]

@@ -48,7 +48,7 @@ def _windows(document: Layer1Document, device: DeviceEntry) -> BusyBars:
 
 
 def _split(document: Layer1Document, devices: Sequence[DeviceEntry]) -> SplitBars:
-    """One bar a device, in parts that add up to its ratio."""
+    """One bar per device, in parts that add up to its ratio."""
     shown = sorted(devices, key=lambda d: d.ratio)[:BARS_SHOWN] if len(devices) > BARS_SHOWN else devices
     anatomy = {a.scope: a for a in document.anatomy}
     bars = tuple((d.scope, d.ratio, _segments(d, anatomy.get(d.scope))) for d in shown)

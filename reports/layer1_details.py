@@ -72,8 +72,8 @@ def _operators(subject: Subject, anatomy: Anatomy, steps: int) -> Paragraph:
     basis = subject.basis(steps, "steps", "operator calls inside each step")
     growing = [operator for operator in anatomy.operators if operator.grows_with_batch]
     shown = (growing or anatomy.operators)[:TOP_OPERATORS]
-    none_grows = "none grows with the batch; most calls a step, median: "
-    said = none_grows if anatomy.batches else "most calls a step, median: "
+    none_grows = "none grows with the batch; most calls per step, median: "
+    said = none_grows if anatomy.batches else "most calls per step, median: "
     parts = [part for o in shown for part in (_name(o.name), f" {_calls(o)}, ")]
     parts[-1] = f" {_calls(shown[-1])}"
     return Paragraph("Operators", ("these grow with the batch: " if growing else said, *parts), basis)

@@ -42,7 +42,7 @@ NOTHING_SAID = "A void result says nothing of the service: it is neither an idle
 
 
 def not_measured(runs: Sequence[Layer1Run], preflight: Run | None) -> Iterator[str]:
-    """One sentence a gap in what was measured, for every run that counts."""
+    """One sentence per gap in what was measured, for every run that counts."""
     if preflight is None:
         yield BASELINE_UNKNOWN
     if any(run.document.measured and not run.document.sampled for run in runs):

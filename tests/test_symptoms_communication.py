@@ -26,7 +26,7 @@ def test_an_all_reduce_that_nothing_hides_is_seen() -> None:
     seen = look(S5, facts_of(trace_of(communicating(ALL_REDUCE, 100, 0)), steps=steps_of(step(0, 1_000))))
     assert seen.present
     assert "exposed 10.0 %" in seen.numbers
-    assert "n = 1 kernels (1 a step over 1 step)" in seen.numbers
+    assert "n = 1 kernels (1 per step over 1 step)" in seen.numbers
 
 
 def test_short_or_hidden_all_reduces_are_not_seen() -> None:

@@ -63,7 +63,7 @@ def test_a_wait_in_every_step_with_idle_after_it_is_seen() -> None:
     facts = facts_of(sampling(10, 60), steps=TWO_STEPS, idle=IDLE_AFTER_SAMPLING, launches=launches_of())
     seen = look(S3, facts)
     assert seen.present
-    assert "1.0 a step" in seen.numbers
+    assert "1.0 per step" in seen.numbers
     assert "copies to the host: 1 DtoH pageable" in seen.numbers
 
 

@@ -4,7 +4,7 @@
 
 It is the subreaper of the server's tree: a descendant whose parent dies becomes the keeper's child, whatever
 session or group it made for itself, so that nothing can get away while the keeper lives. It stops the tree
-when its stdin closes, hence also when perfkit is killed. It says one JSON object a line on stdout: the
+when its stdin closes, hence also when perfkit is killed. It says one JSON object per line on stdout: the
 server's pid (or why there is none), its end if it ends by itself, and what was stopped.
 """
 

@@ -1,4 +1,4 @@
-r"""Append-only files of records, one a line, that survive a kill at any moment.
+r"""Append-only files of records, one per line, that survive a kill at any moment.
 
 A line is `crc32 of the rest, as 8 hex digits`, a blank, one JSON object, `\n`. It goes to the file in one
 write with O_APPEND, so several processes may share a file, and it is with the kernel when `append` returns: a

@@ -2,7 +2,7 @@
 processes. What a file is, its content tells.
 
 Work on one file is a pure function of its path. A single large file is split among the cores by its reader;
-several files share the cores one file a process. A file that cannot be read does not cost the others.
+several files share the cores one file per process. A file that cannot be read does not cost the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read and analyse logs of samplers: paths in, one analysis a file out."""
+"""Read and analyse logs of samplers: paths in, one analysis per file out."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _route(name: str) -> str:
 
 
 def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
-    """One row a direction for one device's copies, longest first; empty when it made none."""
+    """One row per direction for one device's copies, longest first; empty when it made none."""
     is_copy = ops.kind == MEMCPY
     name_ids = np.unique(ops.name_id[is_copy])
     directions: dict[str, list[int]] = {}

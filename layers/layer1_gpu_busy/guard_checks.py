@@ -1,4 +1,4 @@
-"""What the guards of Layer 1 look for in a trace: one pure function a guard.
+"""What the guards of Layer 1 look for in a trace: one pure function per guard.
 
 Each looks at the facts of one device of one trace (`TraceFacts`; `device` is None where the trace holds no
 device operation at all) and answers whether its trap is there, with the numbers that say so.

@@ -1,6 +1,6 @@
 """The guards of Layer 1 on traces: when a busy ratio of a trace is not what it seems to be.
 
-One entry a guard, with the trap in words; the functions that look for them are in `guard_checks`.
+One entry per guard, with the trap in words; the functions that look for them are in `guard_checks`.
 """
 
 from __future__ import annotations

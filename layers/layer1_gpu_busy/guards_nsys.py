@@ -1,6 +1,6 @@
 """The guards of Layer 1 on nsys exports: traps that no chrome trace has.
 
-One entry a guard; the functions that look for them are in `nsys_guard_checks`. They are checked beside the
+One entry per guard; the functions that look for them are in `nsys_guard_checks`. They are checked beside the
 guards on traces, and do not apply to any other kind of file.
 """
 

@@ -1,7 +1,7 @@
 """The guards of Layer 1 on sampled series: when a mean of NVML, nvidia-smi or DCGM is not what it seems to
 be.
 
-One entry a guard, with the trap in words; the functions that look for them are in `sampled_checks`.
+One entry per guard, with the trap in words; the functions that look for them are in `sampled_checks`.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ SAMPLING_CLOCK_STEPPED = Guard(
     sees="Samples whose times go back.",
     cause="The clock was set, two loggers wrote one file, or files were joined out of order.",
     detection="A sample whose time lies before the one above it; the order of the file is kept.",
-    remedy="One logger a file; look at where the times jump.",
+    remedy="One logger per file; look at where the times jump.",
     source="perfkit: a window cut by such a clock takes in the wrong samples.",
     check=checks.clock_stepped,
 )
@@ -218,7 +218,7 @@ HOLES_IN_THE_SERIES = Guard(
     detection=f"Steps longer than {HOLE_PERIODS} times the median; a note up to {limit(HOLE_SHARE)} of "
     "the "
     "time.",
-    remedy="One long-lived sampler (-l, dmon) instead of one call a sample; persistence mode on.",
+    remedy="One long-lived sampler (-l, dmon) instead of one call per sample; persistence mode on.",
     source="A public RTX 4090 log at 1 s with a hole of 7.3 s; netdata issue 10362 (calls of 6 s).",
     check=checks.holes,
 )

@@ -50,7 +50,7 @@ def idle_anatomy(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Windo
 
 
 def stream_waits(trace: ChromeTrace, ops: DeviceOps) -> tuple[StreamWait, ...]:
-    """Gaps between neighbours on each stream, as HTA classes them; one row a stream, by stream.
+    """Gaps between neighbours on each stream, as HTA classes them; one row per stream, by stream.
 
     Overlapping neighbours leave no gap. Without its launch in the trace an operation cannot show a host wait.
     """

@@ -1,4 +1,4 @@
-"""Which kernels take the device's time: one row a name, longest first.
+"""Which kernels take the device's time: one row per name, longest first.
 
 The time of a name is the plain sum of its durations, as every profiler's table has it, so shares of all
 names may pass 1 where streams overlap; the busy ratio itself is never made from them (see busy.py).

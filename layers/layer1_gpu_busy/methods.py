@@ -120,7 +120,7 @@ class Method:
 
 
 def trace_methods(traces: Sequence[TraceAnalysis]) -> Iterator[Method]:
-    """One method a device of every trace, and one a GPU metric that was sampled into the same file.
+    """One method per device of every trace, and one per GPU metric that was sampled into the same file.
 
     Ranks that each see one card call it device 0 (CUDA_VISIBLE_DEVICES): a number that several ranks use
     names no card.

@@ -1,8 +1,8 @@
 """What Layer 1 finds in one trace: plain records, times in integer nanoseconds on the trace's clock.
 
-`analyse.py` fills them by calling one file a concept (busy, replays, steps, idle, launches, kernels, phases,
-operators, batches, overlap, symptoms); `judge.py` reads them. Ratios are shares 0..1. A field of None was not
-measured, for the reason that its docstring gives.
+`analyse.py` fills them by calling one file per concept (busy, replays, steps, idle, launches, kernels,
+phases, operators, batches, overlap, symptoms); `judge.py` reads them. Ratios are shares 0..1. A field of None
+was not measured, for the reason that its docstring gives.
 """
 
 from __future__ import annotations

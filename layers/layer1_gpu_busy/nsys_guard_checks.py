@@ -1,4 +1,4 @@
-"""What the guards on nsys exports look for: one pure function a guard, None for what is no export of nsys."""
+"""What the guards on nsys exports look for: one pure function per guard; None for any other file."""
 
 from __future__ import annotations
 

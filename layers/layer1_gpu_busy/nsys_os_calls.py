@@ -28,8 +28,8 @@ NS_PER_S = 1_000_000_000
 def os_call_rows(
     trace: ChromeTrace, os_calls: HostSpans, window_ns: tuple[int, int]
 ) -> tuple[OsCallRow, ...]:
-    """One row a name, the longest in sum first, of calls that began inside the window; nested calls count for
-    both names.
+    """One row per name, the longest in sum first, of calls that began inside the window; nested calls count
+    for both names.
     """
     start_ns, end_ns = window_ns
     inside = (os_calls.start_ns >= start_ns) & (os_calls.start_ns < end_ns)

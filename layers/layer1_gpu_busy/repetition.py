@@ -3,9 +3,9 @@
 Three kinds of marks are tried in order of trust: replays of a graph (a step begins there), kernels named as
 sampling and copies to the host (a step ends there). Each distinct graph, kernel name and copy size is a
 candidate of its own. A candidate must repeat regularly and its periods must cover most of the work, or it is
-refused: a mark that comes twice a step, or only in some, makes periods of two lengths. Marks that come once a
-layer repeat regularly too, so of the candidates that pass, the one with the longest period is taken. Still a
-guess: it cannot tell k identical sub-steps from k steps, and it says nothing of batch sizes.
+refused: a mark that comes twice per step, or only in some, makes periods of two lengths. Marks that come once
+per layer repeat regularly too, so of the candidates that pass, the one with the longest period is taken.
+Still a guess: it cannot tell k identical sub-steps from k steps, and it says nothing of batch sizes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REGULAR_WITHIN = 0.5
 REGULAR_SHARE = 0.8
 """A mark is regular when 80 % of its periods lie within ±50 % of their median, in time and in operations:
 steps of one service vary by tens of percent with batch and context, and admissions stretch a few; a mark that
-comes twice a step has half of its periods far from the median. (Ours; no public source.)"""
+comes twice per step has half of its periods far from the median. (Ours; no public source.)"""
 
 MIN_COVERAGE = 0.5
 """Periods that hold less than half of the operations are an episode, not the workload. (Ours.)"""

@@ -88,7 +88,7 @@ def _short_replays(replayed: DeviceOps) -> int:
     """Replays that ran a part of what another ran, by the names of their operations.
 
     A graph runs all of its nodes every time. So a list that comes back is a graph of its own, however short:
-    vLLM runs one graph a layer, and the last is a part of the others. Replays of different graph ids (files
+    vLLM runs one graph per layer, and the last is a part of the others. Replays of different graph ids (files
     since 2026 have them) are not compared.
     """
     times = _lists_of_operations(replayed)

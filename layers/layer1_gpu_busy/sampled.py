@@ -1,4 +1,4 @@
-"""Statistics of sampled series: one file in, one record an entity out.
+"""Statistics of sampled series: one file in, one record per entity out.
 
 Nothing is averaged across metrics, entities or files. Means are of samples, not of time: a sampler that stops
 now and then leaves gaps, which are measured and reported instead of being filled.
@@ -68,7 +68,7 @@ def analyse_samples(file: SampledFile, utc_offset_ns: int = 0) -> SampledAnalysi
 def analyse_entity(
     entity: str, device: int, all_series: Iterable[Series], shift_ns: int = 0
 ) -> EntitySamples:
-    """One GPU or instance: its series, one a metric."""
+    """One GPU or instance: its series, one per metric."""
     series = _one_a_metric(all_series, shift_ns)
     busy = [series[metric] for metric in BUSY_METRICS if metric in series and len(series[metric].values)]
     whole, active = _span(busy, above_zero=False), _span(busy, above_zero=True)

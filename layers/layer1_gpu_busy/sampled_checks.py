@@ -1,4 +1,4 @@
-"""What the guards on sampled series look for: one pure function a guard.
+"""What the guards on sampled series look for: one pure function per guard.
 
 Each looks at one entity of one file (`entity` is None where the file holds no device at all), with what the
 other files say of the same card, and answers whether its trap is there, with the numbers that say so.

@@ -1,4 +1,4 @@
-"""What Layer 1 finds in sampled series: plain records, one an entity (a GPU or MIG instance) of one file.
+"""What Layer 1 finds in sampled series: plain records, one per entity (a GPU or MIG instance) of one file.
 
 A sampled series is judged over its *active* stretch, from the first to the last sample in which anything ran,
 as a trace is judged from its first to its last operation; the whole log stands beside it. A log without
@@ -56,7 +56,7 @@ Stats = Mapping[Metric, MetricStats]
 
 @dataclass(frozen=True, slots=True)
 class EntitySamples:
-    """One GPU or MIG instance of one file. `series` has one a metric: that with the most samples.
+    """One GPU or MIG instance of one file. `series` has one per metric: that with the most samples.
 
     `whole` and `active` are None where there is no sample at all, or none in which anything ran. `cadence_s`
     is the median step, `gap_share` the time in steps longer than HOLE_PERIODS of it; both None without times.

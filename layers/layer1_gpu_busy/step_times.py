@@ -17,7 +17,7 @@ NO_TIME = StepTime(0, 0, 0)
 
 
 def step_times(ops: DeviceOps, steps: Steps) -> tuple[StepTime, ...]:
-    """One entry a step, in order; a step without operations has no time on the device."""
+    """One entry per step, in order; a step without operations has no time on the device."""
     mine = [i for i, step in enumerate(steps.steps) if step.operations]
     if not mine:
         return (NO_TIME,) * len(steps.steps)

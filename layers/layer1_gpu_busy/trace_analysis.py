@@ -21,8 +21,8 @@ class TraceAnalysis:
     """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's
     size.
 
-    `ranks` has one entry a device where the trace was read whole, for the table of ranks. `nsys` is None for
-    what is no export of nsys.
+    `ranks` has one entry per device where the trace was read whole, for the table of ranks. `nsys` is None
+    for what is no export of nsys.
     """
 
     artifact: Artifact

@@ -1,4 +1,4 @@
-"""What the guards of pre-flight look for: one pure function a guard."""
+"""What the guards of pre-flight look for: one pure function per guard."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The guards of pre-flight: what spoils a measurement before it has begun.
 
-One entry a guard, with the trap in words; the functions that look for them are in `guard_checks`.
+One entry per guard, with the trap in words; the functions that look for them are in `guard_checks`.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def markers() -> dict[str, str]:
 
 
 def packages() -> list[dict[str, Any]]:
-    """One entry a name. A stale *.egg-info in a source folder loses to what pip installed."""
+    """One entry per name. A stale *.egg-info in a source folder loses to what pip installed."""
     found: dict[str, dict[str, Any]] = {}
     for distribution in importlib.metadata.distributions():
         name = distribution.metadata["Name"]

@@ -1,1 +1,1 @@
-"""The command line: one module a command. Reads options, calls layers and reports, prints."""
+"""The command line: one module per command. Reads options, calls layers and reports, prints."""

@@ -58,7 +58,7 @@ def _rows(answer: Roofline) -> list[Row]:
     if answer.question.moe_experts:
         rows.append(_row("decode step", answer.floor, "all rows take the same experts"))
     most = answer.question.batch / answer.floor.time_s
-    rows.append(("tokens/s", f"<= {most:,.0f}", answer.floor.side, "one token a row and step"))
+    rows.append(("tokens/s", f"<= {most:,.0f}", answer.floor.side, "one token per row and step"))
     return rows + _optional_rows(answer)
 
 
@@ -74,7 +74,7 @@ def _optional_rows(answer: Roofline) -> list[Row]:
         rows.append(("host", ms(answer.launch_floor_s), side, "no CUDA graph, one launching thread"))
     if answer.real_time_factor is not None:
         rows.append(
-            ("RTF", f">= {answer.real_time_factor:.3g}", answer.floor.side, "one frame a row and step")
+            ("RTF", f">= {answer.real_time_factor:.3g}", answer.floor.side, "one frame per row and step")
         )
     return rows
 

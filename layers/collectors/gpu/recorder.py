@@ -1,4 +1,4 @@
-"""The file of a sampling: what the sampler appends, one record a line, each with both clocks.
+"""The file of a sampling: what the sampler appends, one record per line, each with both clocks.
 
     {"kind": "start", source, period_ns, entities, notes, without_sm, mig}   once, first
     {"kind": "r", probe, entity, device, mono_ns, wall_ns, call_ns, values, missing}

@@ -27,7 +27,7 @@ IN_CACHE = "all that a step reads may stay in the GPU's cache, and the memory bo
 
 LOOK = {
     Zone.NEAR: (
-        "the device is the limit: fewer bytes a step (quantise weights or KV), more rows a step for "
+        "the device is the limit: fewer bytes per step (quantise weights or KV), more rows per step for "
         "throughput, or a faster card"
     ),
     Zone.BETWEEN: (

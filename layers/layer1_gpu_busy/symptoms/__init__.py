@@ -1,1 +1,1 @@
-"""What slow inference looks like in a trace: the catalogue of symptoms, one family a file."""
+"""What slow inference looks like in a trace: the catalogue of symptoms, one family per file."""

@@ -31,7 +31,8 @@ HIDDEN_SHARE = 0.70
 
 PER_LAYER_FROM = 16
 """perfkit's proposal: reductions in a step of inference from which they are taken for those of its layers
-(tensor parallelism makes two per layer). Gradients of training come in as many buckets, so its steps say nothing."""
+(tensor parallelism makes two per layer). Gradients of training come in as many buckets, so its steps say
+nothing."""
 
 EXCHANGE = re.compile(r"sendrecv|all_?to_?all|deep_?ep|(inter|intra)node::|dispatch|combine", re.IGNORECASE)
 """Communication kernels that exchange rather than reduce or gather."""
@@ -96,7 +97,8 @@ def _hidden(overlap: Overlap) -> float:
 
 def _kernels(facts: SymptomFacts, overlap: Overlap) -> str:
     n, steps = overlap.communication_ops, len(facts.steps.steps)
-    return f"n = {n} kernels" + (f" ({n / steps:.0f} a step over {counted(steps, 'step')})" if steps else "")
+    per_step = f" ({n / steps:.0f} per step over {counted(steps, 'step')})" if steps else ""
+    return f"n = {n} kernels{per_step}"
 
 
 def _per_step(facts: SymptomFacts, overlap: Overlap) -> str:
@@ -120,7 +122,7 @@ S5 = SymptomRule(
     threshold=f"exposed > {limit(EXPOSED_SHARE)} of the window and hidden < {limit(HIDDEN_SHARE)}",
     threshold_source=TRACELENS,
     usual_cause="A rank that arrives late; or the latency of many small collectives (tensor parallelism "
-    "makes two a layer), or gradients reduced after the backward pass instead of during it.",
+    "makes two per layer), or gradients reduced after the backward pass instead of during it.",
     look_next="All ranks' traces together (the last to arrive waits least); one-shot or fused all-reduce "
     "for small messages; fewer tensor-parallel ranks; gradient buckets that start early.",
     disproof="On the rank that arrives last the collectives are short: then the time is skew, not the "

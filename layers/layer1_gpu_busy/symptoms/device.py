@@ -76,7 +76,7 @@ def attention_grows(facts: SymptomFacts) -> Seen:
         f"attention {time_text(1e3 * slope)} per 1,000 tokens of context, R² {r2:.2f}; its share of a step "
         f"moves by {100 * rise:+.1f} points from {context.min():,.0f} to {context.max():,.0f} tokens (n = "
         f"{len(which)} decode steps)",
-        Condition("slope", slope, 0.0, write=lambda s: f"{s:.3g} ns a token"),
+        Condition("slope", slope, 0.0, write=lambda s: f"{s:.3g} ns per token"),
         Condition("R²", r2, CONTEXT_FIT_R2, write=lambda r: f"{r:.2f}"),
         Condition("rise of attention's share", rise, ATTENTION_SHARE_RISE),
     )

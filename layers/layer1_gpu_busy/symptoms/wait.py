@@ -85,7 +85,7 @@ def idle_around_waits(facts: SymptomFacts) -> Seen:
     idle_ns = max(waiting_ns, places.get(Place.AFTER_SAMPLING, 0))
     share, waits, steps = facts.share_of_window(idle_ns), _waits(facts), facts.steps.steps
     rate = waits / len(steps) if steps else float(waits)
-    over = f"{rate:.1f} a step over {counted(len(steps), 'step')}" if steps else "no steps found"
+    over = f"{rate:.1f} per step over {counted(len(steps), 'step')}" if steps else "no steps found"
     numbers = (
         f"idle while or after the host waited {pct(share)} of the {window_text(facts)}; "
         f"{counted(waits, 'waiting call')}, {over}; {_to_host(facts)}"
@@ -183,7 +183,7 @@ S2 = SymptomRule(
 S3 = SymptomRule(
     code="S3",
     title="Idle where the host waits for a result",
-    threshold=f">= {WAITS_PER_STEP:.0f} wait a step and idle at waits > {limit(WAIT_IDLE_SHARE)} of the "
+    threshold=f">= {WAITS_PER_STEP:.0f} wait per step and idle at waits > {limit(WAIT_IDLE_SHARE)} of the "
     "window",
     threshold_source=PROPOSED,
     usual_cause="The host needs a value of the device before it goes on (a sampled token, a loss, a shape): "
