@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sample_engine.device import Buffer
 from sample_engine.dtypes import DTYPES
 from sample_engine.emulated.host.buffers import EmulatedBuffer
 from sample_engine.emulated.host.device import EmulatedDevice
@@ -51,7 +52,7 @@ def upload(device: EmulatedDevice, array: Array, stream: int = 0) -> EmulatedBuf
     return buffer
 
 
-def download(device: EmulatedDevice, buffer: EmulatedBuffer, stream: int = 0) -> Array:
+def download(device: EmulatedDevice, buffer: Buffer, stream: int = 0) -> Array:
     """The values of a buffer, behind everything queued on the stream."""
     slot = device.pinned(buffer.shape, buffer.dtype)
     device.streams[stream].copy_out(slot, buffer)

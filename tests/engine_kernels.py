@@ -47,6 +47,21 @@ def combine(out: Tensor, whole: int, part: float, other: int) -> None:
     out.fill_(whole + part + other)
 
 
+@kernel("bd bd")
+def add_row_count(out: Tensor, a: Tensor) -> None:
+    torch.add(a, len(a), out=out)
+
+
+@kernel("bd bd")
+def add_row_number(out: Tensor, a: Tensor) -> None:
+    torch.add(a, torch.arange(len(a))[:, None], out=out)
+
+
+@kernel("bd bd")
+def add_sum(out: Tensor, a: Tensor) -> None:
+    torch.add(a, a.sum(0), out=out)
+
+
 @kernel("n n")
 def ask_host(out: Tensor, a: Tensor) -> None:
     """Works in eager mode; a capture on a GPU cannot contain it."""

@@ -14,6 +14,7 @@ from sample_engine.config.settings import Settings
 from sample_engine.device import Buffer, Device, Stream
 from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.models.ar_decoder import make_ar_decoder
+from sample_engine.models.ar_probes import ar_probes
 from sample_engine.models.ar_state import (
     COLUMNS,
     KEY,
@@ -32,6 +33,7 @@ from sample_engine.models.weights import Weights
 from sample_engine.observe.metrics import Metrics
 from sample_engine.primitives.attention import decode_places
 from sample_engine.primitives.ops import Ops, size_bytes
+from sample_engine.primitives.promise import find_promise
 from sample_engine.primitives.sampling import add_noise, largest
 from sample_engine.stages.ar_prefill import Prefill
 from sample_engine.stages.frame_keys import DeviceKeys, FrameKeys, HostKeys
@@ -71,6 +73,7 @@ class ArStage:
         self._slots = Slots(settings.limits.max_running_requests)
         weights = Weights(stream, settings.seed, "ar.")
         self._decoder = make_ar_decoder(weights, self.size, self._slots.rows)
+        self.promise = find_promise(device, stream, ar_probes(self._decoder), self._slots.buckets)
         self._state = make_ar_state(self._ops, self._slots.rows, self.size)
         self._prefill = Prefill(device, self._ops, self._decoder, settings.prefill_chunk)
         self._prompts: dict[int, Prompt] = {}
