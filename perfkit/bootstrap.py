@@ -12,11 +12,15 @@ The file stands alone (standard library only, run by its path) since it also sta
 imports the module and calls the function, which finds its arguments in sys.argv. `parsers.children` builds
 that command line. Processes that multiprocessing spawns are safe too: they import the main module, and so
 this file.
+
+It also opens the null device in place of a standard stream that is closed (cron jobs and daemons run so), so
+that nobody else has to ask whether there is one, and no file of a user comes to be number 2.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -28,6 +32,9 @@ OWN_PACKAGES = ("perfkit", "layers", "parsers", "reports", "sample_engine")
 
 HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 """The folder that holds all five packages: site-packages, or the root of a clone."""
+
+STANDARD_STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+"""In the order of their numbers."""
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
@@ -52,11 +59,23 @@ def install() -> None:
         sys.meta_path.insert(0, OwnPackages())
 
 
+def open_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed; children inherit it."""
+    for name, mode in STANDARD_STREAMS.items():
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest free one, which is that of the stream
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, mode, closefd=False))
+
+
 def main() -> int:
-    """The console script."""
+    """The console script. SIGTERM ends it as Ctrl-C does, unless it was started to ignore it."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         from perfkit.cli.app import main as run
     except KeyboardInterrupt:
+        sys.stderr.write("perfkit: interrupted\n")
         return EXIT_INTERRUPTED
     return run(sys.argv[1:])
 
@@ -103,6 +122,7 @@ def _fail(message: str) -> NoReturn:
     raise SystemExit(EXIT_USAGE)
 
 
+open_closed_streams()
 install()
 
 if __name__ == "__main__":

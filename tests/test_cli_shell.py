@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -205,6 +207,52 @@ def test_a_fault_is_logged_in_the_temporary_folder_where_there_is_no_cache(
     assert app.main(["probe"]) == Exit.INTERNAL
     (log,) = tmp_path.glob("perfkit-fault-*")
     assert str(log) in capsys.readouterr().err
+
+
+SLEEPER = """
+import sys, time
+from types import ModuleType
+from perfkit import bootstrap
+from perfkit.cli import app
+from perfkit.cli.registry import Command
+
+def probe() -> int:
+    print("runs", flush=True)
+    time.sleep(60)
+    return 0
+
+module = sys.modules["perfkit.cli.probe"] = ModuleType("perfkit.cli.probe")
+module.probe = probe
+app.COMMANDS = (Command("probe", "Sleep."),)
+sys.argv[1:] = ["probe"]
+sys.exit(bootstrap.main())
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_or_sigterm_ends_the_program_with_one_line_and_130(ending: signal.Signals) -> None:
+    command = [sys.executable, "-c", SLEEPER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "runs\n"
+        process.send_signal(ending)
+        _, error = process.communicate(timeout=30)
+    assert process.returncode == Exit.INTERRUPTED
+    assert error == "perfkit: interrupted; what was recorded stays\n"
+
+
+def test_a_program_that_was_started_to_ignore_sigterm_ignores_it() -> None:
+    """As a supervisor may ask for it."""
+    code = "import signal, sys; from perfkit import bootstrap; sys.argv[1:] = ['--version']; bootstrap.main(); "
+    code += "sys.exit(signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN)"
+    shell = ["sh", "-c", 'trap "" TERM; exec "$@"', "sh", sys.executable, "-c", code]
+    assert subprocess.run(shell, cwd=REPOSITORY, capture_output=True).returncode == 0
+
+
+def test_the_help_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    app.main(["--help"])
+    listed = capsys.readouterr().out.partition("Exit codes:")[2].partition("Options:")[0]
+    assert {str(int(code)) for code in (*Exit, app.EXIT_PIPE_CLOSED)} == set(re.findall(r"\d+", listed))
 
 
 def test_the_end_of_a_file_in_a_command_is_a_fault_and_no_interrupt(command: Calls) -> None:

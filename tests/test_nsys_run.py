@@ -204,6 +204,16 @@ def test_an_interrupt_ends_the_recording_and_not_perfkit(nsys: FakeNsys) -> None
     assert (recorded.report.name, recorded.export.name) == ("recording.nsys-rep", "recording.sqlite")
 
 
+def test_sigterm_ends_the_recording_and_not_perfkit(nsys: FakeNsys) -> None:
+    """It reaches perfkit alone, which interrupts nsys: the shell that stands in for it tells of that."""
+    told = nsys.folder / "told"
+    wait = f"kill -TERM {os.getpid()}; sleep 1"
+    fake = nsys.folder / "bin" / "nsys"
+    fake.write_text(fake.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\ntrap ': > {told}' INT\n", 1))
+    recorded = record("nsys", Plan(["sh", "-c", wait], nsys.folder / "recording"))
+    assert told.exists() and recorded.report.is_file()
+
+
 def test_an_old_nsys_writes_another_suffix(nsys: FakeNsys, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan(["sh", "-c", f": > {nsys.folder}/old.qdrep; kill -9 $PPID"], nsys.folder / "old")
     assert record("nsys", plan).report.name == "old.qdrep"

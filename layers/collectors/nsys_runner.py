@@ -135,11 +135,13 @@ def profile_command(nsys: str, plan: Plan) -> list[str]:
 def record(nsys: str, plan: Plan) -> Recorded:
     """Run the command to its end (or the recording's) and export what was recorded.
 
-    An interrupt ends the recording and not perfkit. Raises InvalidMeasurement where nsys wrote nothing, or
+    An interrupt or SIGTERM ends the recording and not perfkit. Raises InvalidMeasurement where nsys wrote nothing, or
     nothing that it can export.
     """
     with _interrupts_left_to_nsys():
-        exit_code = subprocess.run(profile_command(nsys, plan), stdout=STDERR, check=False).returncode
+        process = subprocess.Popen(profile_command(nsys, plan), stdout=STDERR)
+        with _sigterm_interrupts(process):
+            exit_code = process.wait()
     found = [plan.stem.with_name(plan.stem.name + suffix) for suffix in REPORT_SUFFIXES]
     report = next((path for path in found if path.is_file()), None)
     if report is None:
@@ -160,6 +162,16 @@ def _interrupts_left_to_nsys() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _sigterm_interrupts(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM reaches perfkit alone; nsys is interrupted for it, which it answers by writing its report."""
+    before = signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def export_report(nsys: str, report: Path) -> Path:

@@ -22,7 +22,7 @@ class Exit(IntEnum):
     INTERNAL = 70
     """a fault of perfkit itself"""
     INTERRUPTED = 130
-    """interrupted; what was recorded stays"""
+    """interrupted, by Ctrl-C or SIGTERM; what was recorded stays"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,11 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 ABOUT = """Where does the time of a GPU inference service go, and how do you know?
 
 Walks five layers in order of what a minute of work can rule out, refuses to call a measurement a result when
-it measured nothing, and writes a report that can be checked number by number."""
+it measured nothing, and writes a report that can be checked number by number.
+
+Exit codes: 0 a verdict was reached, 1 a gate failed, 2 usage or unreadable input, 3 no conclusion, 4 the
+measurement is invalid, 70 a fault of perfkit, 130 interrupted (Ctrl-C or SIGTERM), 141 nobody reads the
+output."""
 
 
 def main(arguments: Sequence[str]) -> int:
