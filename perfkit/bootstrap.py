@@ -65,7 +65,8 @@ def open_closed_streams() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest free one, which is that of the stream
             os.set_inheritable(number, True)
-            setattr(sys, name, open(number, mode, closefd=False))
+            stream = open(number, mode, closefd=False)  # noqa: SIM115  (it stays open as long as the program)
+            setattr(sys, name, stream)
 
 
 def main() -> int:

@@ -243,8 +243,8 @@ def test_an_interrupt_or_sigterm_ends_the_program_with_one_line_and_130(ending: 
 
 def test_a_program_that_was_started_to_ignore_sigterm_ignores_it() -> None:
     """As a supervisor may ask for it."""
-    code = "import signal, sys; from perfkit import bootstrap; sys.argv[1:] = ['--version']; bootstrap.main(); "
-    code += "sys.exit(signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN)"
+    code = "import signal, sys; from perfkit import bootstrap; sys.argv[1:] = ['--version']; "
+    code += "bootstrap.main(); sys.exit(signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN)"
     shell = ["sh", "-c", 'trap "" TERM; exec "$@"', "sh", sys.executable, "-c", code]
     assert subprocess.run(shell, cwd=REPOSITORY, capture_output=True).returncode == 0
 

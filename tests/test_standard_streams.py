@@ -1,4 +1,4 @@
-"""A program without standard streams (cron jobs, daemons) records its run and exits with the verdict's code."""
+"""Without standard streams (cron jobs, daemons) a run is recorded and the exit code is the verdict's."""
 
 from __future__ import annotations
 

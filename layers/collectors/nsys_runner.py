@@ -135,8 +135,8 @@ def profile_command(nsys: str, plan: Plan) -> list[str]:
 def record(nsys: str, plan: Plan) -> Recorded:
     """Run the command to its end (or the recording's) and export what was recorded.
 
-    An interrupt or SIGTERM ends the recording and not perfkit. Raises InvalidMeasurement where nsys wrote nothing, or
-    nothing that it can export.
+    An interrupt or SIGTERM ends the recording and not perfkit. Raises InvalidMeasurement where nsys wrote
+    nothing, or nothing that it can export.
     """
     with _interrupts_left_to_nsys():
         process = subprocess.Popen(profile_command(nsys, plan), stdout=STDERR)
