@@ -1,4 +1,4 @@
-"""Figures of a report as SVG files: one function per kind of drawing, in `figures_<kind>.py`.
+"""Figures of a report as SVG files: one function per kind of data, in `figures_<kind>.py`.
 
 The same drawing gives the same bytes. matplotlib is imported where it is used, so that a report without
 figures does not wait for it.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parsers.errors import StoreError
-from reports.drawings import BusyBars, IdleBars, KernelBars, SplitBars, StripDrawing
+from reports.figure_data import BusyBars, IdleBars, KernelBars, SplitBars, StripFigure
 from reports.figure_style import styled
 from reports.model import Figure
 
@@ -45,14 +45,14 @@ def draw(figure: Figure) -> Canvas:
     from reports.figures_split import draw_split
     from reports.figures_strip import draw_strip
 
-    match figure.drawing:
+    match figure.data:
         case BusyBars():
-            return draw_busy(figure.drawing, figure.title, figure.about)
+            return draw_busy(figure.data, figure.title, figure.about)
         case SplitBars():
-            return draw_split(figure.drawing, figure.title, figure.about)
-        case StripDrawing():
-            return draw_strip(figure.drawing, figure.title, figure.about)
+            return draw_split(figure.data, figure.title, figure.about)
+        case StripFigure():
+            return draw_strip(figure.data, figure.title, figure.about)
         case IdleBars():
-            return draw_idle(figure.drawing, figure.title, figure.about)
+            return draw_idle(figure.data, figure.title, figure.about)
         case KernelBars():
-            return draw_kernels(figure.drawing, figure.title, figure.about)
+            return draw_kernels(figure.data, figure.title, figure.about)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from layers.evidence.wording import exact_pct
-from reports.drawings import BusyBars
+from reports.figure_data import BusyBars
 from reports.figure_style import (
     BLUE,
     GREEN,
@@ -32,36 +32,36 @@ FRAME_INCHES = 1.15
 """Axis and legend."""
 
 
-def draw_busy(drawing: BusyBars, title: str, about: str) -> Figure:
+def draw_busy(data: BusyBars, title: str, about: str) -> Figure:
     """One bar per measure, one group per device, the first device on top."""
-    bars = sum(len(bars) for _, bars in drawing.devices)
-    height = FRAME_INCHES + bars * BAR_INCHES + len(drawing.devices) * GAP_INCHES
+    bars = sum(len(bars) for _, bars in data.devices)
+    height = FRAME_INCHES + bars * BAR_INCHES + len(data.devices) * GAP_INCHES
     figure = canvas(height, title, about)
     axes = figure.subplots()
-    _bars(axes, drawing)
-    thresholds(axes, drawing.host_bound, drawing.device_bound)
+    _bars(axes, data)
+    thresholds(axes, data.host_bound, data.device_bound)
     axes.set_xlim(0, 1)
     percent_axis(axes)
     plain_axes(axes)
-    figure.legend(handles=_keys(drawing), loc="outside lower left", ncols=2, frameon=False)
+    figure.legend(handles=_keys(data), loc="outside lower left", ncols=2, frameon=False)
     return figure
 
 
-def _bars(axes: Axes, drawing: BusyBars) -> None:
+def _bars(axes: Axes, data: BusyBars) -> None:
     """Bars in inches of height, so that they look alike however many there are."""
     y, ticks = 0.0, []
-    for _, bars in drawing.devices:
+    for _, bars in data.devices:
         ticks.append(y + (len(bars) - 1) * BAR_INCHES / 2)
         for bar in bars:
             axes.barh(y, bar.share, BAR_INCHES * 0.84, color=COLOURS.get(bar.kind, GREY))
             bar_value(axes, y, bar.share, exact_pct(bar.share))
             y += BAR_INCHES
         y += GAP_INCHES
-    axes.set_yticks(ticks, [label(name, 26) for name, _ in drawing.devices])
+    axes.set_yticks(ticks, [label(name, 26) for name, _ in data.devices])
     axes.set_ylim(y - GAP_INCHES - BAR_INCHES / 2, -BAR_INCHES)
 
 
-def _keys(drawing: BusyBars) -> list[Patch]:
+def _keys(data: BusyBars) -> list[Patch]:
     """Each kind of bar once."""
-    kinds = {bar.kind: bar.measure for _, bars in drawing.devices for bar in bars}
+    kinds = {bar.kind: bar.measure for _, bars in data.devices for bar in bars}
     return [Patch(color=COLOURS.get(kind, GREY), label=drawable(said)) for kind, said in kinds.items()]

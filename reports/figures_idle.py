@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from layers.evidence.wording import pct, time_text
-from reports.drawings import IdleBars
+from reports.figure_data import IdleBars
 from reports.figure_style import (
     BLUE,
     CAUSE_COLOURS,
@@ -25,13 +25,13 @@ FRAME_INCHES = 1.15
 """Axis and the titles of the two plots."""
 
 
-def draw_idle(drawing: IdleBars, title: str, about: str) -> Figure:
+def draw_idle(data: IdleBars, title: str, about: str) -> Figure:
     """Causes above, places below, the largest of each first."""
-    causes, places = drawing.causes, drawing.places
+    causes, places = data.causes, data.places
     figure = canvas(FRAME_INCHES + (len(causes) + len(places)) * BAR_INCHES, title, about)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[len(causes), len(places)])
-    _panel(above, "why: what the host did meanwhile", causes, drawing.idle_ns)
-    _panel(below, "where in the step", places, drawing.idle_ns)
+    _panel(above, "why: what the host did meanwhile", causes, data.idle_ns)
+    _panel(below, "where in the step", places, data.idle_ns)
     for bar, (cause, _) in zip(above.patches, causes, strict=True):
         bar.set_facecolor(CAUSE_COLOURS[cause])
     below.set_xlabel("share of the idle time")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from layers.evidence.wording import pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
-from reports.drawings import KernelBar, KernelBars
+from reports.figure_data import KernelBar, KernelBars
 from reports.figure_style import BLUE, canvas, column_at_right, label, percent_axis, plain_axes
 
 BAR_INCHES = 0.4
@@ -17,9 +17,9 @@ FRAME_INCHES = 0.7
 NAME_CHARACTERS = 36
 
 
-def draw_kernels(drawing: KernelBars, title: str, about: str) -> Figure:
+def draw_kernels(data: KernelBars, title: str, about: str) -> Figure:
     """The longest in sum on top."""
-    kernels = drawing.kernels
+    kernels = data.kernels
     figure = canvas(FRAME_INCHES + len(kernels) * BAR_INCHES, title, about)
     axes = figure.subplots()
     axes.barh(range(len(kernels)), [kernel.share for kernel in kernels], 0.7, color=BLUE)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from layers.evidence.wording import pct
-from reports.drawings import SplitBars
+from reports.figure_data import SplitBars
 from reports.figure_style import (
     BLUE,
     GREEN,
@@ -35,32 +35,32 @@ FRAME_INCHES = 1.1
 NAME_CHARACTERS = 34
 
 
-def draw_split(drawing: SplitBars, title: str, about: str) -> Figure:
+def draw_split(data: SplitBars, title: str, about: str) -> Figure:
     """The first device on top."""
-    figure = canvas(FRAME_INCHES + len(drawing.devices) * BAR_INCHES, title, about)
+    figure = canvas(FRAME_INCHES + len(data.devices) * BAR_INCHES, title, about)
     axes = figure.subplots()
-    for place, (_, ratio, segments) in enumerate(drawing.devices):
+    for place, (_, ratio, segments) in enumerate(data.devices):
         reached = 0.0
         for segment in segments:
             axes.barh(place, segment.share, 0.72, left=reached, color=KINDS[segment.kind][0])
             reached += segment.share
         bar_value(axes, place, ratio, pct(ratio))
-    _axis(axes, drawing)
-    figure.legend(handles=_keys(drawing), loc="outside lower left", ncols=2, frameon=False)
+    _axis(axes, data)
+    figure.legend(handles=_keys(data), loc="outside lower left", ncols=2, frameon=False)
     return figure
 
 
-def _axis(axes: Axes, drawing: SplitBars) -> None:
-    names = [label(name, NAME_CHARACTERS, 1) for name, _, _ in drawing.devices]
+def _axis(axes: Axes, data: SplitBars) -> None:
+    names = [label(name, NAME_CHARACTERS, 1) for name, _, _ in data.devices]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, 1)
-    thresholds(axes, drawing.host_bound, drawing.device_bound)
+    thresholds(axes, data.host_bound, data.device_bound)
     percent_axis(axes)
     plain_axes(axes)
 
 
-def _keys(drawing: SplitBars) -> list[Patch]:
+def _keys(data: SplitBars) -> list[Patch]:
     """The kinds that some device has time in."""
-    seen = {segment.kind for _, _, segments in drawing.devices for segment in segments if segment.share}
+    seen = {segment.kind for _, _, segments in data.devices for segment in segments if segment.share}
     return [Patch(color=colour, label=name) for kind, (colour, name) in KINDS.items() if kind in seen]

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.model import Cause, Strip, StripLane, column_edges
-from reports.drawings import StripDrawing
+from reports.figure_data import StripFigure
 from reports.figure_style import BLUE, CAUSE_COLOURS, FAINT, canvas, label, plain_axes
 
 LANE_INCHES = 0.42
@@ -29,9 +29,9 @@ PLAIN = {"frameon": False, "alignment": "left"}
 UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
-def draw_strip(drawing: StripDrawing, title: str, about: str) -> Figure:
+def draw_strip(data: StripFigure, title: str, about: str) -> Figure:
     """One lane per stream, and below them one for the whole device's idle time."""
-    strip = drawing.strip
+    strip = data.strip
     length_ns = strip.end_ns - strip.start_ns
     unit, unit_ns = next(u for u in UNITS if length_ns >= u[1] or u[1] == 1.0)
     figure = canvas(FRAME_INCHES + LANE_INCHES * (len(strip.lanes) + IDLE_HEIGHT), title, about)

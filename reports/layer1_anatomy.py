@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import KernelRow, LaunchStats, Overlap
 from layers.layer1_gpu_busy.thresholds import Word
-from reports.drawings import KernelBar, KernelBars
+from reports.figure_data import KernelBar, KernelBars
 from reports.layer1_details import detail_blocks
 from reports.layer1_document import Anatomy
 from reports.layer1_idle import idle_blocks, idle_figure, longest_gaps, timeline
@@ -102,7 +102,7 @@ def _kernel_figure(subject: Subject, shown: tuple[KernelRow, ...], read: str) ->
         about=f"{device.scope}: n = {counted(device.events, 'device operation')} in {subject.window}",
         caption=f"{read}Where streams overlap, shares add up to more than all.",
         alternative=f"Bars of the {len(shown)} names with most device time.",
-        drawing=KernelBars(tuple(KernelBar(k.name, k.group, k.n, k.share, k.median_ns) for k in shown)),
+        data=KernelBars(tuple(KernelBar(k.name, k.group, k.n, k.share, k.median_ns) for k in shown)),
         basis=subject.basis(device.events, "device operations", "sums of durations by name"),
     )
 

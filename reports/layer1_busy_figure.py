@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.model import WINDOWS
-from reports.drawings import Bar, BusyBars, Segment, SplitBars
+from reports.figure_data import Bar, BusyBars, Segment, SplitBars
 from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document
 from reports.layer1_subject import Artifacts, devices_basis
 from reports.model import Figure
@@ -29,7 +29,7 @@ def busy_figure(
         about=_what(devices) + left_out,
         caption="The verdict is on device-op time from first to last device activity." if one else many,
         alternative=f"Bars of busy ratios: device-op time {spread}; the numbers stand above.",
-        drawing=_windows(document, devices[0]) if one else _split(document, devices),
+        data=_windows(document, devices[0]) if one else _split(document, devices),
         basis=devices_basis(devices, artifacts),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, Gap, IdleAnatomy, Place, Steps, Strip
-from reports.drawings import IdleBars, StripDrawing
+from reports.figure_data import IdleBars, StripFigure
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
 from reports.markdown import shorten
@@ -56,7 +56,7 @@ def timeline(subject: Subject, strip: Strip, steps: Steps | None) -> Figure:
         about=f"{subject.device.scope}: {length}, {work}; {idle}",
         caption=_strip_caption(strip, sum(step.operations > 0 for step in steps.steps) if steps else 0),
         alternative=f"Timeline of {length}, {idle}; the next figure has the causes over the whole window.",
-        drawing=StripDrawing(strip),
+        data=StripFigure(strip),
         basis=subject.basis(strip.operations, "device operations", "busy and idle time in columns"),
     )
 
@@ -83,7 +83,7 @@ def idle_figure(subject: Subject, idle: IdleAnatomy) -> Figure:
         about=f"{subject.device.scope}: {of_what} of a window of {subject.window}",
         caption="Shares are of this idle time. Why: what the thread that launched next was doing.",
         alternative=f"Idle time: {causes[0][0]} comes first with {pct(causes[0][1] / idle.idle_ns)}.",
-        drawing=IdleBars(idle.idle_ns, causes, places),
+        data=IdleBars(idle.idle_ns, causes, places),
         basis=_basis(subject, idle),
     )
 

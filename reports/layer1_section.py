@@ -16,8 +16,9 @@ from reports.file_names import files_name
 from reports.history import verdict_of
 from reports.layer1_anatomy import anatomy_blocks, short_anatomy_blocks
 from reports.layer1_busy import least_busy, ratio_blocks
+from reports.layer1_comparison import comparison_blocks
 from reports.layer1_document import Anatomy, Layer1Document
-from reports.layer1_extras import comparison_blocks, roofline_blocks
+from reports.layer1_roofline import roofline_blocks
 from reports.layer1_subject import Subject, devices_basis
 from reports.layer1_symptoms import symptom_blocks
 from reports.model import Basis, Block, Folded, Heading, Paragraph

@@ -15,7 +15,7 @@ from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.store_rows import Call, StoredGuard
 from layers.evidence.verdict import Verdict
-from reports.drawings import Drawing
+from reports.figure_data import FigureData
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing, named for its file. `about` says of what, with n and window; `caption` how to read it;
-    `alternative` what it shows, for those who do not see it.
+    """A drawing of `data`, named for its file. `about` says of what, with n and window; `caption` how to read
+    it; `alternative` what it shows, for those who do not see it.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Figure:
     about: str
     caption: str
     alternative: str
-    drawing: Drawing
+    data: FigureData
     basis: Basis
 
 

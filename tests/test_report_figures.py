@@ -19,16 +19,16 @@ from matplotlib.transforms import Bbox
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripLane
 from parsers.errors import StoreError
-from reports.drawings import (
+from reports.figure_data import (
     Bar,
     BusyBars,
-    Drawing,
+    FigureData,
     IdleBars,
     KernelBar,
     KernelBars,
     Segment,
     SplitBars,
-    StripDrawing,
+    StripFigure,
 )
 from reports.figure_style import drawable, label, styled
 from reports.figures import draw, write_figure
@@ -42,10 +42,10 @@ LONG_SCOPE = "a_rather_long_name_of_a_trace_file_" * 6 + ".json.gz, device 0"
 
 
 def figure_of(
-    drawing: Drawing, about: str = "rank 0, device 0: n = 61 device operations in 3.91 ms"
+    data: FigureData, about: str = "rank 0, device 0: n = 61 device operations in 3.91 ms"
 ) -> Figure:
     basis = Basis(61, "device operations", "made up", ())
-    return Figure("figure", "Where the time goes", about, "", "", drawing, basis)
+    return Figure("figure", "Where the time goes", about, "", "", data, basis)
 
 
 def texts_of(figure: Figure) -> tuple[dict[str, Bbox], Bbox]:
@@ -93,12 +93,12 @@ def split(*devices: str, shares: tuple[float, float, float] = (0.1, 0.3, 0.05)) 
     return SplitBars(tuple((name, sum(shares), segments) for name in devices), 0.6, 0.9)
 
 
-def strip(lanes: int, length_ns: int) -> StripDrawing:
+def strip(lanes: int, length_ns: int) -> StripFigure:
     """A stretch in 100 columns whose second half is idle, for every cause alike."""
     part_ns = length_ns // (100 * len(Cause))
     busy_ns = (length_ns // 100,) * 50 + (0,) * 50
     kinds = ("communication", "computation", "graph replays")
-    return StripDrawing(
+    return StripFigure(
         Strip(
             what="step",
             start_ns=0,
@@ -126,7 +126,7 @@ IDLE = IdleBars(
     1_000, tuple((cause, 100 + k) for k, cause in enumerate(Cause)), tuple((p, 200) for p in Place)
 )
 
-DRAWINGS: dict[str, Drawing] = {
+FIGURES: dict[str, FigureData] = {
     "one device": busy("rank 0, device 0"),
     "long scope": busy(LONG_SCOPE),
     "hostile scope": busy(HOSTILE_NAMES[2] + ", device 0"),
@@ -151,9 +151,9 @@ DRAWINGS: dict[str, Drawing] = {
 }
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
-def test_no_text_is_cut_or_lies_over_another(drawing: Drawing) -> None:
-    assert_legible(figure_of(drawing))
+@pytest.mark.parametrize("data", FIGURES.values(), ids=FIGURES)
+def test_no_text_is_cut_or_lies_over_another(data: FigureData) -> None:
+    assert_legible(figure_of(data))
 
 
 def test_a_long_title_wraps_and_keeps_clear_of_the_plot() -> None:
@@ -167,14 +167,14 @@ def test_any_names_are_drawn_without_cut_or_overlap(names: list[str], scope: str
     assert_legible(figure_of(busy(scope)))
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
+@pytest.mark.parametrize("data", FIGURES.values(), ids=FIGURES)
 def test_an_svg_is_well_formed_holds_shapes_alone_and_is_the_same_each_time(
-    drawing: Drawing, tmp_path: Path
+    data: FigureData, tmp_path: Path
 ) -> None:
-    data = write_figure(figure_of(drawing), tmp_path).read_bytes()
-    tags = {re.sub(r"\{.*\}", "", element.tag) for element in ElementTree.fromstring(data).iter()}
+    written = write_figure(figure_of(data), tmp_path).read_bytes()
+    tags = {re.sub(r"\{.*\}", "", element.tag) for element in ElementTree.fromstring(written).iter()}
     assert not tags & {"script", "text", "a", "image", "foreignObject"}
-    assert write_figure(figure_of(drawing), tmp_path).read_bytes() == data
+    assert write_figure(figure_of(data), tmp_path).read_bytes() == written
 
 
 def test_figures_do_not_follow_the_users_settings_and_leave_them_alone(tmp_path: Path) -> None:

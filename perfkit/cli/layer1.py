@@ -20,7 +20,12 @@ from perfkit.cli import layer1_live as live_now
 from perfkit.cli import layer1_nsys, options, output
 from perfkit.cli import layer1_samples as sampled
 from perfkit.cli import roofline_options as ask
-from perfkit.cli.layer1_extras import Extra, comparison_extra, roofline_extra, with_sections
+from perfkit.cli.layer1_added_sections import (
+    AddedSection,
+    comparison_section,
+    roofline_section,
+    with_sections,
+)
 from perfkit.cli.layer1_view import show_layer1
 from perfkit.cli.record import record_result
 
@@ -116,38 +121,38 @@ def layer1(
         now = live_now.sample_live(live, gpu_index or [], pid or [], investigation, keep=not no_record)
         samples += now.analyses
     collected = _collect(paths, busy_only) if paths else Collected((), ())
-    extras = []
+    added = []
     if samples:
         crossed = sampled.cross_judged(collected, samples, thresholds)
         result = crossed.result
-        extras.append(sampled.methods_extra(crossed))
+        added.append(sampled.methods_section(crossed))
     else:
         crossed = None
         result = judge_traces(collected.traces, thresholds, collected.unread)
     if now is not None:
         result = live_now.with_sampling(result, now)
-        extras.append(live_now.sampling_extra(now))
+        added.append(live_now.sampling_section(now))
     if question is not None:
-        extras.append(roofline_extra(collected, question))
+        added.append(roofline_section(collected, question))
     if compare is not None:
-        extras.append(comparison_extra(compare, collected))
-    result = with_sections(result, extras)
+        added.append(comparison_section(compare, collected))
+    result = with_sections(result, added)
     try:
         if not no_record:
-            read = [artifact for extra in extras for artifact in extra.read]
+            read = [artifact for section in added for artifact in section.read]
             record_result(investigation, result, started, [*_artifacts(collected, samples), *read])
     finally:  # what was found is shown even where it cannot be kept
-        code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, extras))
+        code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, added))
     return code
 
 
 def _show(
-    result: Result, collected: Collected, crossed: CrossChecked | None, extras: Sequence[Extra]
+    result: Result, collected: Collected, crossed: CrossChecked | None, added: Sequence[AddedSection]
 ) -> None:
     if crossed is not None and not collected.traces:
-        sampled.show_samples(result, crossed, extras)
+        sampled.show_samples(result, crossed, added)
     else:
-        show_layer1(result, collected, extras)
+        show_layer1(result, collected, added)
 
 
 def _artifacts(collected: Collected, samples: Sequence[SampledAnalysis]) -> list[Artifact]:

@@ -13,7 +13,7 @@ import typer
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, pct, time_text
 from perfkit.cli import output
-from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_added_sections import AddedSection
 
 if TYPE_CHECKING:
     from layers.layer1_gpu_busy.collect_live import Sampled
@@ -57,9 +57,9 @@ def with_sampling(result: Result, sampled: Sampled) -> Result:
     return with_live_checks(result, sampled.guards)
 
 
-def sampling_extra(sampled: Sampled) -> Extra:
+def sampling_section(sampled: Sampled) -> AddedSection:
     """What was sampled and what that cost."""
-    return Extra("sampling", sampled.section, lambda: _show(sampled), read=sampled.watch)
+    return AddedSection("sampling", sampled.section, lambda: _show(sampled), read=sampled.watch)
 
 
 def _show(sampled: Sampled) -> None:

@@ -16,7 +16,7 @@ from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import output
-from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.layer1_view import fired_guards, show_checks, show_headline
 
 if TYPE_CHECKING:
@@ -76,17 +76,17 @@ def cross_judged(
     return judge_with_samples(collected.traces, samples, thresholds, collected.unread)
 
 
-def methods_extra(checked: CrossChecked) -> Extra:
+def methods_section(checked: CrossChecked) -> AddedSection:
     """The table of methods, to be shown beside a trace."""
-    return Extra("methods", checked.result.sections["methods"], lambda: _show_methods(checked))
+    return AddedSection("methods", checked.result.sections["methods"], lambda: _show_methods(checked))
 
 
-def show_samples(result: Result, checked: CrossChecked, extras: Sequence[Extra]) -> None:
+def show_samples(result: Result, checked: CrossChecked, added: Sequence[AddedSection]) -> None:
     """Print a result that rests on sampled series alone."""
     show_headline(result)
-    for extra in extras:
+    for section in added:
         output.line()
-        extra.show()
+        section.show()
     show_checks(result.guards)
     output.line()
     verdict = next((f for f in result.findings if f.kind is FindingKind.VERDICT), None)

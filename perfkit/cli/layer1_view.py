@@ -29,7 +29,7 @@ from layers.layer1_gpu_busy.model import (
 from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output
-from perfkit.cli.layer1_extras import Extra
+from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.layer1_many import show_ranks, show_spread
 from perfkit.cli.layer1_nsys import show_nsys
 
@@ -40,10 +40,10 @@ EXPOSED_SHOWN_FROM = 0.01
 KERNEL_NAME_CHARACTERS = 40
 HOST_NAME_CHARACTERS = 60
 
-def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -> None:
+def show_layer1(result: Result, collected: Collected, added: Sequence[AddedSection]) -> None:
     """Print the result of one or more traces."""
     show_headline(result)
-    _extras(extra for extra in extras if extra.leads)
+    _show_sections(section for section in added if section.leads)
     if len(_traced(result)) > 1:
         _device_table(result)
         show_spread(result)
@@ -56,15 +56,15 @@ def show_layer1(result: Result, collected: Collected, extras: Sequence[Extra]) -
             output.paragraph("shown", f"{shown.scope}, the least busy one")
         _device(shown.device)
     show_nsys(collected.traces)
-    _extras(extra for extra in extras if not extra.leads)
+    _show_sections(section for section in added if not section.leads)
     show_checks(result.guards)
     _footer(result, collected, shown)
 
 
-def _extras(extras: Iterable[Extra]) -> None:
-    for extra in extras:
+def _show_sections(added: Iterable[AddedSection]) -> None:
+    for section in added:
         output.line()
-        extra.show()
+        section.show()
 
 
 @dataclass(frozen=True, slots=True)

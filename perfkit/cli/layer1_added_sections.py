@@ -1,6 +1,5 @@
-"""What `perfkit layer1` adds on request: the distance to the roofline, and the comparison with another trace.
-
-Each is a section of the document and the lines that show it.
+"""Sections that `perfkit layer1` adds to its document on request: the distance to the roofline, and the
+comparison with another trace. Each comes with the lines that show it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from perfkit.cli.roofline_text import show_roofline
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class AddedSection:
     """A section that stands beside those of the layer. `leads`: it is shown right after the verdict;
     `read`: the files that it was made from beside those of the command."""
 
@@ -35,12 +34,13 @@ class Extra:
     read: tuple[Artifact, ...] = ()
 
 
-def with_sections(result: Result, extras: Sequence[Extra]) -> Result:
-    """The result with the extra sections in its document."""
-    return replace(result, sections={**result.sections, **{extra.name: extra.content for extra in extras}})
+def with_sections(result: Result, added: Sequence[AddedSection]) -> Result:
+    """The result with the added sections in its document."""
+    contents = {section.name: section.content for section in added}
+    return replace(result, sections=result.sections | contents)
 
 
-def roofline_extra(collected: Collected, question: Question) -> Extra:
+def roofline_section(collected: Collected, question: Question) -> AddedSection:
     """How far the measured TPOT is from the lower bound of the GPU that the traces name."""
     names = {d.busy.device_name for t in collected.traces for d in t.devices if d.busy.device_name}
     if len(names) > 1 and question.gpu is None:
@@ -49,11 +49,11 @@ def roofline_extra(collected: Collected, question: Question) -> Extra:
     result = judge(answer)
     verdict = {"word": result.verdict.word, "because": result.verdict.because}
     content = {"verdict": verdict, **result.sections.get("roofline", {})}
-    return Extra("roofline", content, lambda: show_roofline(result, answer))
+    return AddedSection("roofline", content, lambda: show_roofline(result, answer))
 
 
-def comparison_extra(before: str, collected: Collected) -> Extra:
+def comparison_section(before: str, collected: Collected) -> AddedSection:
     """The one trace of the command against an earlier one."""
     comparison, read = compare_files(before, collected.traces[0].artifact.path)
     content = {**msgspec.to_builtins(comparison), "earlier": msgspec.to_builtins(read)}
-    return Extra("comparison", content, lambda: show_comparison(comparison), leads=True, read=(read,))
+    return AddedSection("comparison", content, lambda: show_comparison(comparison), leads=True, read=(read,))

@@ -1,6 +1,6 @@
 """What the figures of a report show, as data; `figures.py` draws them.
 
-A drawing holds shares (0..1) and times in nanoseconds, and names as they are in the user's file.
+They are shares (0..1) and times in nanoseconds, and names as they are in the user's file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SplitBars:
 
 
 @dataclass(frozen=True, slots=True)
-class StripDrawing:
+class StripFigure:
     """What ran on each stream of one device during one stretch of time, and why it idled in between."""
 
     strip: Strip
@@ -79,4 +79,4 @@ class KernelBars:
     kernels: tuple[KernelBar, ...]
 
 
-Drawing = BusyBars | SplitBars | StripDrawing | IdleBars | KernelBars
+FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars

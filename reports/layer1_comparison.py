@@ -1,15 +1,14 @@
-"""What `perfkit layer1` found on request, as blocks: the comparison with an earlier trace, the roofline."""
+"""A trace against an earlier one, as blocks of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.compare import WHOLE_WINDOW, ChangeRow, Comparison, time_rows
 from layers.layer1_gpu_busy.kernel_names import distinct_names
 from reports.layer1_subject import Subject
-from reports.model import Block, Column, Computed, Heading, Name, Paragraph, Table
+from reports.model import Block, Column, Heading, Name, Paragraph, Table
 
 CHANGES_SHOWN = 12
 NAME_CHARACTERS = 70
@@ -56,12 +55,3 @@ def _changes(rows: Sequence[ChangeRow]) -> tuple[tuple[str | Name, ...], ...]:
 def _change(name: Name, row: ChangeRow) -> tuple[str | Name, ...]:
     times = (time_text(row.a_ns), time_text(row.b_ns))
     return name, str(row.change), *times, f"{row.a_count:,.1f}", f"{row.b_count:,.1f}"
-
-
-def roofline_blocks(section: dict[str, Any]) -> list[Block]:
-    """The verdict on the distance, and what the bound leaves out."""
-    verdict, card = section["verdict"], section.get("gpu") or {}
-    source = f"datasheet rates of {card['name']} ({card['source']})" if card else "no card's rates"
-    how = Computed(f"calculated, not measured: {source} and the numbers of the command line")
-    blocks: list[Block] = [Heading("Roofline"), Paragraph(verdict["word"], verdict["because"], how)]
-    return blocks + [Paragraph("Left out", term, how) for term in section.get("left_out", [])]
