@@ -29,7 +29,7 @@ class Weights:
 
     def normal(self, name: str, shape: Shape, scale: float) -> Buffer:
         out = self.stream.empty(shape, FLOAT32)
-        seed = crc32(f"{self.prefix}{name}".encode()) + (self.seed << 32)
+        seed = crc32(f"{self.seed} {self.prefix}{name}".encode())  # 32 bits: all that the generator uses
         self.stream.launch(kernels.normal, (out,), (seed, scale))
         return out
 
