@@ -10,11 +10,11 @@ import pytest
 from layers.evidence.finding import Finding, Strength
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.model import Cause
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
+from layers.layer1_gpu_busy.trace_analysis import Unread
 from parsers.errors import UsageError
 from tests.layer1_traces import (
     DEVICE_BOUND_NS,

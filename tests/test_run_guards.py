@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from layers.evidence.guard import Checked, Effect
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.guards_run import check_files
 from layers.layer1_gpu_busy.runs import group_runs
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 from tests.layer1_traces import FIRST_NS, analysed, steady
 from tests.writers.chrome import TraceBuilder
 

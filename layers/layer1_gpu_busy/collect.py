@@ -21,7 +21,7 @@ import msgspec
 
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 from parsers.children import child_command, child_environment
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
@@ -33,14 +33,6 @@ IN_PROCESS_BELOW_BYTES = 8 << 20
 """Files that together are smaller, as they lie on the disk, are read faster than processes start."""
 SHOWN = 3
 """Reasons that a message names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A file that could not be read, and why in one line."""
-
-    path: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from layers.evidence.guard import Checked, apply_guards
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import pct
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, disagreements, with_cards
 from layers.layer1_gpu_busy.guards import BUSY_OVER_READING
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, METHODS_DISAGREE, CrossFacts, said
@@ -38,7 +37,7 @@ from layers.layer1_gpu_busy.sampled_sections import (
 from layers.layer1_gpu_busy.sampled_word import FILL_NEXT, SM_INEFFECTIVE
 from layers.layer1_gpu_busy.sections import sections
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
 OPPOSITE = {Word.HOST_BOUND, Word.DEVICE_BOUND}
 NEXT = f"find out which method is blind before acting on either: perfkit explain {METHODS_DISAGREE.code}"

@@ -9,9 +9,8 @@ from typing import Any
 
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards
 from layers.evidence.wording import counted, limit
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.runs import CLOCKS_APART_NS, NAMES_IN_COMMON, Run
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
 RUNS_SHOWN = 3
 """Runs that a message names."""

@@ -20,7 +20,6 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.captures import Capture, count_captures
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS, WINDOW_DECIDES
@@ -34,7 +33,7 @@ from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
 from layers.layer1_gpu_busy.symptoms.spread import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""

@@ -12,13 +12,12 @@ from typing import Any
 
 import msgspec
 
-from layers.layer1_gpu_busy.collect import Unread
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.symptoms.spread import symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
-from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
 ANATOMY = (
     *("replays", "steps", "step_times", "idle", "stream_waits", "launches", "kernels", "copies", "overlap"),

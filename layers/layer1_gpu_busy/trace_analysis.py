@@ -1,4 +1,4 @@
-"""One analysed trace file: what `analyse.py` makes, what the judge reads, and what travels between
+"""One trace file, analysed or unread: what `analyse.py` makes, what the judge reads, and what travels between
 processes.
 """
 
@@ -14,6 +14,14 @@ from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.loss import Loss
 
 CHROME_TRACE, NSYS = "chrome-trace", "nsys"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that could not be read, and why in one line."""
+
+    path: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
