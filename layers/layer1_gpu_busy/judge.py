@@ -43,14 +43,29 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One device of one trace with its word and the guards on it."""
+class Standing:
+    """One device of one trace with its primary ratio, the word for it, and the guards on it."""
+
+    trace: TraceAnalysis
+    device: DeviceAnalysis
+    scope: str
+    guards: tuple[Checked, ...]
+    ratio: float
+    word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """One device of one trace that says nothing (None: the trace has no device), with the guards on it."""
 
     trace: TraceAnalysis
     device: DeviceAnalysis | None
-    word: Word
     scope: str
     guards: tuple[Checked, ...]
+    word: Word = Word.VOID
+
+
+Judged = Standing | Void
 
 
 def judge_traces(
@@ -83,21 +98,26 @@ def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[
     for (trace, device), scope in zip(pairs, names, strict=True):
         facts = TraceFacts(trace, device, thresholds)
         guards = tuple(apply_guards((*TRACE_GUARDS, *NSYS_GUARDS), facts, scope if len(pairs) > 1 else ""))
-        judged.append(Judged(trace, device, _word(facts, guards), scope, guards))
+        judged.append(_judge(facts, scope, guards))
     return judged
 
 
-def _word(facts: TraceFacts, guards: Sequence[Checked]) -> Word:
-    """The word for one device. Void guards void it; windows that disagree leave it undecided."""
-    if facts.device is None or facts.ratio is None or strongest_effect(guards) is Effect.VOID:
-        return Word.VOID
-    if WINDOW_DECIDES.fired_in(guards):
-        return Word.UNDECIDED
-    return word_of(facts.ratio, facts.thresholds)
+def _judge(facts: TraceFacts, scope: str, guards: tuple[Checked, ...]) -> Judged:
+    """Void guards void a device; windows that disagree leave it undecided."""
+    trace, device, ratio = facts.trace, facts.device, facts.ratio
+    if device is None or ratio is None or strongest_effect(guards) is Effect.VOID:
+        return Void(trace, device, scope, guards)
+    disagree = WINDOW_DECIDES.fired_in(guards)
+    word = Word.UNDECIDED if disagree else word_of(ratio, facts.thresholds)
+    return Standing(trace, device, scope, guards, ratio, word)
+
+
+def _standing(judged: Sequence[Judged]) -> list[Standing]:
+    return [j for j in judged if isinstance(j, Standing)]
 
 
 def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: Thresholds) -> Verdict:
-    standing = [j for j in judged if j.word is not Word.VOID]
+    standing = _standing(judged)
     if not standing:
         explain = f"perfkit explain {_first_code(judged)}"
         return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, explain)
@@ -116,46 +136,33 @@ def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: 
     )
 
 
-def _next(word: Word, standing: Sequence[Judged]) -> str:
+def _next(word: Word, standing: Sequence[Standing]) -> str:
     """Where to look, and for a host-bound device what kernel work could win at most."""
-    least = min(standing, key=_ratio)
-    step = next_step(least.word, _device(least))
+    least = min(standing, key=lambda j: j.ratio)
+    step = next_step(least.word, least.device)
     if len({j.word for j in standing}) > 1:
-        shared = spread_text(symptom_spread([(j.scope, _device(j)) for j in standing]))
+        shared = spread_text(symptom_spread([(j.scope, j.device) for j in standing]))
         return f"{shared}begin with {least.scope}, the least busy one: {step}"
     if word is not Word.HOST_BOUND:
         return step
-    return f"{step}. Kernel tuning can win at most {pct(max(map(_ratio, standing)))}"
+    return f"{step}. Kernel tuning can win at most {pct(max(j.ratio for j in standing))}"
 
 
-def _because(standing: Sequence[Judged], words: Counter[Word], thresholds: Thresholds) -> str:
+def _because(standing: Sequence[Standing], words: Counter[Word], thresholds: Thresholds) -> str:
     if len(standing) == 1:
         return _one_device(standing[0], thresholds)
-    ratios = [_ratio(j) for j in standing]
+    ratios = [j.ratio for j in standing]
     spread = f"{pct(min(ratios))} to {pct(max(ratios))} over {len(ratios)} devices, each of its own window"
     split = ", ".join(f"{n} {word}" for word, n in words.items())
     return f"device busy {spread}" + (f": {split}" if len(words) > 1 else f" ({thresholds})")
 
 
-def _one_device(j: Judged, thresholds: Thresholds) -> str:
-    busy = _device(j).busy
+def _one_device(j: Standing, thresholds: Thresholds) -> str:
+    busy = j.device.busy
     window_ms = busy.device_window.window.length_ns / 1e6
     disagree = WINDOW_DECIDES.fired_in(j.guards)
-    base = f"device busy {pct(_ratio(j))} of its own window ({window_ms:,.1f} ms, "
+    base = f"device busy {pct(j.ratio)} of its own window ({window_ms:,.1f} ms, "
     return base + f"{counted(busy.events, 'operation')}; {disagree.message if disagree else thresholds})"
-
-
-def _device(standing: Judged) -> DeviceAnalysis:
-    """The device of a judgement that is not void, which has one."""
-    assert standing.device is not None
-    return standing.device
-
-
-def _ratio(standing: Judged) -> float:
-    """Its primary ratio, which it has too."""
-    ratio = _device(standing).busy.device_window.device_op_ratio
-    assert ratio is not None
-    return ratio
 
 
 def _why_void(judged: Sequence[Judged]) -> str:
@@ -211,32 +218,32 @@ def _ratios(j: Judged, busy: DeviceBusy) -> list[Measurement]:
 def _findings(
     judged: Sequence[Judged], supported: Collection[TraceDevice], runs: Sequence[Run]
 ) -> list[Finding]:
-    standing = [j for j in judged if j.word is not Word.VOID]
+    standing = _standing(judged)
     work_of = {trace.artifact.sha256: run.work for run in runs for trace in run.traces}
     captures = [_capture(j, work_of[j.trace.artifact.sha256]) for j in standing]
     return [
         finding
         for j, capture in zip(standing, captures, strict=True)
         for finding in device_findings(
-            _device(j),
+            j.device,
             j.word,
             j.guards,
             count_captures(capture, captures),
             _measurements(j),
             j.scope,
-            supported=(j.trace.artifact.path, _device(j).busy.device) in supported,
+            supported=(j.trace.artifact.path, j.device.busy.device) in supported,
         )
     ]
 
 
-def _capture(standing: Judged, work: int | None) -> Capture:
-    busy, meta = _device(standing).busy, standing.trace.meta
+def _capture(standing: Standing, work: int | None) -> Capture:
+    busy, meta = standing.device.busy, standing.trace.meta
     return Capture(
         rank=meta.rank,
         device=busy.device,
         start_ns=meta.base_time_ns + busy.device_window.window.start_ns,
         end_ns=meta.base_time_ns + busy.device_window.window.end_ns,
         word=standing.word,
-        ratio=_ratio(standing),
+        ratio=standing.ratio,
         work=work,
     )
