@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+
+from parsers.regular_file import open_regular
 
 GZIP_WBITS = 31
 STEP_BYTES = 4 << 10
@@ -27,7 +28,7 @@ def text_before_damage(path: str, member_at: int, skip_bytes: int) -> Iterator[b
 
 def _inflate_until_damage(path: str, member_at: int) -> Iterator[bytes]:
     inflater = zlib.decompressobj(wbits=GZIP_WBITS)
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         file.seek(member_at)
         while (packed := file.read(STEP_BYTES)) and not inflater.eof:
             before = inflater.copy()

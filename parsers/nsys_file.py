@@ -22,6 +22,7 @@ import numpy as np
 from parsers.chrome_model import I64
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
+from parsers.regular_file import open_regular
 
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
@@ -50,7 +51,7 @@ def looks_like_nsys(path: str) -> bool:
     if path.endswith(REPORT_SUFFIXES):
         return True
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             start = file.read(len(MAGIC))
     except OSError:
         return False
@@ -75,7 +76,7 @@ def _header(path: str) -> bytes:
         advice = f"run {EXPORT_COMMAND} --output {stem}.sqlite {path}, and give the .sqlite file"
         raise UnreadableInput(f"{path}: a report of nsys, which only nsys reads: {advice}")
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}: check the path and its permissions") from error

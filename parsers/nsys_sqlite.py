@@ -34,6 +34,7 @@ from parsers.nsys_tables import (
     inventory,
     os_spans,
 )
+from parsers.regular_file import open_regular
 
 KNOWN_TABLES = ("StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "TARGET_INFO_GPU")
 """An nsys export has one of these, however little it recorded."""
@@ -138,6 +139,6 @@ def _overflow(names: Names) -> list[Loss]:
 
 
 def _digest(path: str) -> tuple[str, int]:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256")
         return digest.hexdigest(), file.tell()

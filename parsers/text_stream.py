@@ -11,9 +11,7 @@ import codecs
 import contextlib
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Protocol
 
 from isal import isal_zlib
@@ -21,6 +19,7 @@ from isal import isal_zlib
 from parsers.errors import UnreadableInput
 from parsers.gzip_damage import text_before_damage
 from parsers.loss import Loss
+from parsers.regular_file import open_regular
 
 READ_BYTES = 1 << 18
 """Of the file at a time: packed text that is not yet unpacked is copied at every step, so not too much."""
@@ -74,9 +73,9 @@ class _File:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self.size_bytes = _size_of_regular_file(path)
-            self._handle = Path(path).open("rb", buffering=0)  # noqa: SIM115  (the stream's close closes it)
-        except (OSError, ValueError) as error:
+            self._handle = open_regular(path)
+            self.size_bytes = os.fstat(self._handle.fileno()).st_size
+        except OSError as error:
             raise UnreadableInput(f"{path}: cannot be opened: {_reason(error)}") from error
         self._hash = hashlib.sha256()
         self._size = 0
@@ -113,18 +112,8 @@ class _File:
         self._handle.close()
 
 
-def _size_of_regular_file(path: str) -> int:
-    """Its size in bytes. Pipes and devices are refused unopened: they may block, or never end."""
-    status = os.stat(path)
-    if stat.S_ISDIR(status.st_mode):
-        raise ValueError("it is a folder: name the files in it")
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is a pipe or a device: save what it gives to a file first")
-    return status.st_size
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
 
 
 class _Plain:

@@ -31,6 +31,8 @@ def write_report(path: Path, text: str) -> None:
 
 def refuse_foreign(path: Path) -> None:
     """StoreError unless there is no such file, or perfkit wrote it and nobody edited it since."""
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path}: is no file that can be replaced: use --output FILE for another place")
     try:
         data = path.read_bytes()
     except FileNotFoundError:

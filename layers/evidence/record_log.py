@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 
 from parsers.errors import StoreError, UnreadableInput
 from parsers.loss import Loss
+from parsers.regular_file import open_regular
 
 PREFIX_BYTES = len("01234567 ")
 
@@ -72,7 +73,7 @@ class RecordLog:
 def read_records(path: Path, losses: list[Loss]) -> Iterator[NumberedRecord]:
     """Yield the good records in file order; append to `losses` one entry for each line that is not good."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             offset = 0
             for number, line in enumerate(file, 1):
                 record = _decode(line)

@@ -208,6 +208,8 @@ def _prepare_folder(folder: Path, create: bool) -> Path:
     if not database.exists():
         with explained(database):
             create_database(database)
+    if not database.is_file():
+        raise StoreError(f"{database}: is no file: move it away, or {ANOTHER_FOLDER}")
     if database.stat().st_size == 0:
         what = "is empty (0 bytes), so whatever it held is lost"
         raise StoreError(f"{database}: {what}: move it away, or {ANOTHER_FOLDER}")

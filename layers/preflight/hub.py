@@ -67,8 +67,10 @@ def _take_place(facts: Gathering, name: str, kind: str, variables: Mapping[str, 
 def locate(name: str, kind: str, variables: Mapping[str, str] = os.environ) -> Path:
     """The real path of what is named; ProbeFailed where it is neither a path nor in the cache."""
     path = Path(name).expanduser()
-    if path.exists():
+    if path.is_file() or path.is_dir():
         return path.absolute()
+    if path.exists():
+        raise ProbeFailed(f"{name} is a pipe or a device, not a file or a folder")
     folder = hub_cache(variables) / f"{kind}--{name.replace('/', '--')}"
     main = folder / "refs" / "main"
     if not REPOSITORY_ID.fullmatch(name) or not main.is_file():

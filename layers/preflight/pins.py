@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from parsers.errors import UnreadableInput
+from parsers.regular_file import read_regular
 
 PATTERNS = ("pyproject.toml", "requirements*.txt", "uv.lock")
 INCLUDES = ("-r ", "--requirement ", "-c ", "--constraint ")
@@ -59,7 +60,7 @@ def read_pins(path: Path, markers: Mapping[str, str]) -> list[Pin]:
     try:
         if path.suffix == ".txt":
             return list(_requirements(path, markers, 0))
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(read_regular(path).decode())
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except ValueError as error:
@@ -93,7 +94,8 @@ def _project(path: Path, document: Mapping[str, Any], markers: Mapping[str, str]
 
 
 def _requirements(path: Path, markers: Mapping[str, str], depth: int) -> Iterator[Pin]:
-    for raw in path.read_text("utf-8", errors="replace").replace("\\\n", " ").splitlines():
+    text = read_regular(path).decode(errors="replace")
+    for raw in text.replace("\\\n", " ").splitlines():
         line = raw.partition(" #")[0].partition(" --hash")[0].strip()
         if line.startswith(INCLUDES) and depth < MAX_DEPTH:
             included = path.parent / line.split(maxsplit=1)[1]

@@ -24,6 +24,7 @@ from layers.preflight.machine import machine_section
 from layers.preflight.server_config import server_section
 from layers.preflight.software import Software, software_sections
 from parsers.errors import UnreadableInput
+from parsers.regular_file import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def from_document(document: Mapping[str, Any], where: str) -> Snapshot:
 def from_file(path: Path) -> Snapshot:
     """Read back the snapshot of a saved document."""
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = json.loads(read_regular(path))
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

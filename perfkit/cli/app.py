@@ -12,12 +12,13 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Annotated
 
 import typer
 
 from layers.evidence.verdict import Exit
-from parsers.errors import PerfkitError
+from parsers.errors import PerfkitError, UsageError
 from perfkit import __version__
 from perfkit.cli.messages import complain, report_fault
 from perfkit.cli.registry import BY_NAME, COMMANDS, Command
@@ -87,6 +88,7 @@ def build_group(name: str) -> typer.core.TyperGroup:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    _refuse_empty(arguments)
     group = build_group(_command_name(arguments))
     try:
         with group.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
@@ -94,6 +96,13 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Exit as left:
         code = left.exit_code
     return int(code or Exit.OK) if arguments else Exit.USAGE
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """No option of perfkit has an empty value: it comes of a shell variable that is not set."""
+    for place, argument in enumerate(takewhile(lambda a: a != "--", arguments), 1):
+        if not argument or (argument.startswith("--") and argument.endswith("=")):
+            raise UsageError(f"argument {place} is empty ({argument!r}): is a shell variable not set?")
 
 
 def _add(app: typer.Typer, command: Command, *, called: bool) -> None:

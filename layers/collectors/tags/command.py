@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parsers.errors import UsageError
+from parsers.regular_file import open_regular
 
 PYTHON = re.compile(r"(python|pypy)\d*(\.\d+)*t?")
 ISOLATING = re.compile(r"-[a-zA-Z]*[IE][a-zA-Z]*")
@@ -61,7 +62,7 @@ def _first_folder(arguments: Sequence[str]) -> str:
 def _python_of_script(path: Path) -> str:
     """The Python that a script's first line names; empty where it names none."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(FIRST_BYTES)
     except OSError:
         return ""
