@@ -25,6 +25,7 @@ FLOAT16 = DType("float16", 2, 1)
 INT64 = DType("int64", 8, 2)
 INT32 = DType("int32", 4, 3)
 BOOL = DType("bool", 1, 4)
+INT16 = DType("int16", 2, 5)
 
-DTYPES = (FLOAT32, FLOAT16, INT64, INT32, BOOL)
+DTYPES = (FLOAT32, FLOAT16, INT64, INT32, BOOL, INT16)
 """All of them; the index is the code."""

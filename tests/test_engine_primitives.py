@@ -15,7 +15,7 @@ from sample_engine.device import Buffer
 from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.models.weights import Weights
-from sample_engine.primitives import sampling
+from sample_engine.primitives import convolution, ring, sampling
 from sample_engine.primitives.attention import decode_places, prefill_places, write_cache
 from sample_engine.primitives.ops import Ops
 from tests.engine_builders import Array, download, small_device, upload
@@ -122,28 +122,57 @@ def test_a_convolution_is_causal_and_does_not_see_how_its_stream_was_cut(
 ) -> None:
     items, channels, out = 4, 8, 16
     x, weight = random(items, sum(cuts), channels), random(taps * channels, out, seed=1)
-    live, carry = upload(device, np.ones(items, np.bool_)), ops.filled((items, taps - 1, channels), 0.0)
+    nothing = before = ops.filled((items, taps - 1, channels), 0.0)
     made, start = [], 0
     for length in cuts:
         chunk = upload(device, np.ascontiguousarray(x[:, start : start + length]))
-        made.append(download(device, ops.causal_convolution(chunk, upload(device, weight), carry, live)))
+        made.append(download(device, ops.causal_convolution(chunk, upload(device, weight), before)))
+        before = ops.run(convolution.tail, before.shape, chunk, before)
         start += length
     padded = np.concatenate([np.zeros((items, taps - 1, channels), np.float32), x], 1)
     windows = np.stack([padded[:, time : time + taps].reshape(items, -1) for time in range(x.shape[1])], 1)
     np.testing.assert_allclose(np.concatenate(made, 1), windows @ weight, rtol=CLOSE, atol=CLOSE)
-    whole = ops.filled((items, taps - 1, channels), 0.0)
-    at_once = download(device, ops.causal_convolution(upload(device, x), upload(device, weight), whole, live))
+    at_once = download(device, ops.causal_convolution(upload(device, x), upload(device, weight), nothing))
     np.testing.assert_array_equal(np.concatenate(made, 1), at_once)
 
 
-def test_an_item_that_is_not_live_keeps_what_it_carries(device: EmulatedDevice, ops: Ops) -> None:
-    before = random(4, 2, 3)
-    carry, x = upload(device, before), random(4, 5, 3, seed=1)
-    live = np.array([True, False, True, False])
-    weight = upload(device, random(9, 4, seed=2))
-    ops.causal_convolution(upload(device, x), weight, carry, upload(device, live))
-    expected = np.where(live[:, None, None], x[:, -2:], before)
-    np.testing.assert_array_equal(download(device, carry), expected)
+def test_a_slot_recalls_what_it_left_behind_and_nothing_at_its_start(
+    device: EmulatedDevice, ops: Ops
+) -> None:
+    carry, slots, offset = random(5, 2, 3), np.array([3, 0, 4]), np.array([7, 1, 1, 9, 0])
+    inputs = (upload(device, one) for one in (carry, slots, offset))
+    recalled = ops.run(convolution.recall, (3, 2, 3), *inputs)
+    expected = np.stack([carry[3], carry[0], np.zeros((2, 3), np.float32)])
+    np.testing.assert_array_equal(download(device, recalled), expected)
+
+
+WINDOW, RING = 4, 9
+
+
+@settings(max_examples=30, deadline=None)
+@given(chunks=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, max_size=12))
+def test_a_ring_shows_each_row_its_window_of_positions(
+    device: EmulatedDevice, ops: Ops, chunks: list[tuple[int, int]]
+) -> None:
+    """Rows hold their own position; a list for each slot is the twin."""
+    caches = {slot: np.full((HEADS, RING + 1), -1) for slot in range(3)}
+    offset, past = upload(device, np.zeros(3, np.int64)), [0, 0, 0]
+    for slot, rows in chunks:
+        places = ops.stream.empty((1, HEADS, rows), INT64)
+        mask = ops.stream.empty((1, HEADS, rows, RING + 1), FLOAT32)
+        own, slots = ops.stream.empty((1, HEADS), INT64), upload(device, np.array([slot]))
+        ops.stream.launch(ring.ring_places, (places, mask, own, slots, offset), (WINDOW,))
+        ops.stream.launch(ring.move_on, (offset, slots), (rows,))
+        assert download(device, own).tolist() == [[slot * HEADS + head for head in range(HEADS)]]
+        at = download(device, places)[0] - (slot * HEADS + np.arange(HEADS))[:, None] * (RING + 1)
+        for head in range(HEADS):
+            caches[slot][head, at[head]] = np.arange(past[slot], past[slot] + rows)
+        for head, row in np.ndindex(HEADS, rows):
+            seen = caches[slot][head][download(device, mask)[0, head, row] == 0]
+            last = past[slot] + row
+            assert sorted(seen) == list(range(max(0, last - WINDOW + 1), last + 1))
+        past[slot] += rows
+    assert download(device, offset).tolist() == past
 
 
 def noise(device: EmulatedDevice, ops: Ops, rows: int, temperature: float, step: int = 0) -> Array:

@@ -14,7 +14,6 @@ from sample_engine.dtypes import FLOAT32
 from sample_engine.models.sizes import CODEBOOKS, DecoderSize
 from sample_engine.models.transformer import Cache, Layer, Places, make_cache, make_layer
 from sample_engine.models.weights import Weights
-from sample_engine.primitives import kernels
 from sample_engine.primitives.ops import Ops
 
 
@@ -34,10 +33,13 @@ class ArDecoder:
         """Rows of ids (items x rows, 13) of consecutive slots through all layers; their keys and values go
         into the cache.
         """
+
+        def seen(cache: Buffer) -> Buffer:
+            return cache.narrow(0, first_slot * self.size.heads, slots * self.size.heads)
+
         x = ops.embed(self.tables, rows)
         for layer, cache in zip(self.layers, self.caches, strict=True):
-            seen = cache.slots(first_slot, slots, self.size.heads)
-            x = layer.forward(ops, x, slots, cache, seen, places)
+            x = layer.forward(ops, x, slots, cache, places, seen)
         return x
 
     def logits(self, ops: Ops, x: Buffer) -> tuple[Buffer, Buffer]:
@@ -46,7 +48,7 @@ class ArDecoder:
         codes = ops.stream.empty((CODEBOOKS, x.shape[0], self.size.code_ids), FLOAT32)
         for channel, head in enumerate(self.code_heads):
             out = codes.narrow(0, channel, 1).view(x.shape[0], self.size.code_ids)
-            ops.stream.launch(kernels.linear, (out, x, head))
+            ops.linear_into(out, x, head)
         return ops.linear(x, self.text_head), codes
 
 

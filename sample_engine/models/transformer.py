@@ -1,11 +1,13 @@
 """Transformer layers over a cache that is written in place: for decode, prefill, and streaming.
 
 A forward handles `items` x rows at once: one row of many slots in decode, many rows of one slot in prefill.
-All that differs lies in `Places`: where the new keys and values go, and which positions each row sees.
+All that differs lies in `Places`: where the new keys and values go, and which positions each row sees; and in
+what part of a cache belongs to the items (`Seen`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sample_engine.device import Buffer
@@ -24,17 +26,16 @@ class Places:
     mask: Buffer
 
 
+Seen = Callable[[Buffer], Buffer]
+"""Of the keys (or values) of all slots, those of the items: (items x heads, positions + 1, head width)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cache:
     """Keys and values of one layer: (slots x heads, positions + 1, head width) each."""
 
     keys: Buffer
     values: Buffer
-
-    def slots(self, first: int, count: int, heads: int) -> Cache:
-        """Of consecutive slots."""
-        start, length = first * heads, count * heads
-        return Cache(self.keys.narrow(0, start, length), self.values.narrow(0, start, length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +52,21 @@ class Layer:
     up: Buffer
     down: Buffer
 
-    def forward(self, ops: Ops, x: Buffer, items: int, whole: Cache, seen: Cache, places: Places) -> Buffer:
-        """`x` is (items x rows, width). New keys and values go into the whole cache; `seen` is the items'
-        part.
-        """
-        attended = self._attend(ops, ops.layer_norm(x, *self.attention_norm), items, whole, seen, places)
+    def forward(self, ops: Ops, x: Buffer, items: int, cache: Cache, places: Places, seen: Seen) -> Buffer:
+        """`x` is (items x rows, width). New keys and values go into the cache before the items see it."""
+        attended = self._attend(ops, ops.layer_norm(x, *self.attention_norm), items, cache, places, seen)
         x = ops.add(x, ops.linear(attended, self.output))
         hidden = ops.relu(ops.linear(ops.layer_norm(x, *self.hidden_norm), self.up))
         return ops.add(x, ops.linear(hidden, self.down))
 
-    def _attend(self, ops: Ops, x: Buffer, items: int, whole: Cache, seen: Cache, places: Places) -> Buffer:
+    def _attend(self, ops: Ops, x: Buffer, items: int, cache: Cache, places: Places, seen: Seen) -> Buffer:
         query = self._heads(ops, ops.linear(x, self.query), items)
-        for weight, cache in ((self.key, whole.keys), (self.value, whole.values)):
+        for weight, kept in ((self.key, cache.keys), (self.value, cache.values)):
             rows = self._heads(ops, ops.linear(x, weight), items)
             flat = rows.view(places.write.shape[0], rows.shape[2])
-            ops.stream.launch(write_cache, (cache, places.write, flat))
-        return ops.merge_heads(ops.attend(query, seen.keys, seen.values, places.mask), items)
+            ops.stream.launch(write_cache, (kept, places.write, flat))
+        attended = ops.attend(query, seen(cache.keys), seen(cache.values), places.mask)
+        return ops.merge_heads(attended, items)
 
     def _heads(self, ops: Ops, x: Buffer, items: int) -> Buffer:
         """(items x rows, width) to (items x heads, rows, head width)."""

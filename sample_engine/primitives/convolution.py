@@ -2,7 +2,11 @@
 
 Rows are channels-last: (items, time, channels). A window gathers the last `k` time steps of each row,
 reaching into what the item's earlier chunks left behind; the convolution is then `linear` on the windows, in
-tiles of rows as everywhere. So a stream that is cut into chunks meets the same arithmetic as one that is not.
+tiles of rows as everywhere. So a stream that is cut into chunks meets the same arithmetic as one that is not,
+as long as the tiles stay the same.
+
+What chunks leave behind is carried by slot: `recall` reads it, `tail` makes the next, and whoever runs the
+step puts that in place at its end (`kernels.put_rows`).
 """
 
 from __future__ import annotations
@@ -13,17 +17,23 @@ from torch import Tensor
 from sample_engine.kernel import kernel
 
 
+@kernel("bkc skc b:int64 s:int64")
+def recall(out: Tensor, carry: Tensor, slots: Tensor, offset: Tensor) -> None:
+    """The last k steps of each slot; zeros for a slot at offset 0, whatever its last tenant left."""
+    torch.index_select(carry, 0, slots, out=out)
+    out.masked_fill_((offset[slots] == 0)[:, None, None], 0.0)
+
+
 @kernel("btw btc bkc")
-def windows(out: Tensor, x: Tensor, carry: Tensor) -> None:
-    """Windows of k + 1 steps, oldest first, flat: `w` = (k + 1) x channels; `carry` holds k steps."""
+def windows(out: Tensor, x: Tensor, before: Tensor) -> None:
+    """Windows of k + 1 steps, oldest first, flat: `w` = (k + 1) x channels; `before` holds k steps."""
     items, time, channels = x.shape
-    steps = carry.shape[1] + 1
-    whole = torch.cat((carry, x), 1)
+    steps = before.shape[1] + 1
+    whole = torch.cat((before, x), 1)
     out.view(items, time, steps, channels).copy_(whole.unfold(1, steps, 1).transpose(2, 3))
 
 
-@kernel("bkc btc b:bool")
-def keep_tail(carry: Tensor, x: Tensor, live: Tensor) -> None:
-    """Carry the last k steps on, in place, for items that are live."""
-    tail = torch.cat((carry, x), 1)[:, x.shape[1] :]
-    carry.copy_(torch.where(live[:, None, None], tail, carry))
+@kernel("bkc btc bkc")
+def tail(out: Tensor, x: Tensor, before: Tensor) -> None:
+    """The last k steps, for the next chunk."""
+    out.copy_(torch.cat((before, x), 1)[:, x.shape[1] :])

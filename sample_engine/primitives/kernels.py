@@ -1,9 +1,9 @@
 """Kernels of every network: products, norms, sums, and the rows that go in and out.
 
-Whatever multiplies matrices works in tiles of `ROW_TILE` rows, each of them the same call on the same shape,
-so a row meets the same arithmetic in a launch of four rows and in one of sixty-four. On CUDA the whole
-product is one call: tiles would be launches there, and the promise is made at equal shape only (see
-`promise`).
+Whatever multiplies matrices works in tiles of rows, each of them the same call on the same shape, so a row
+meets the same arithmetic in a launch of one tile and in one of sixteen. In decode a tile is any `ROW_TILE`
+rows, in the vocoder all rows of an item. On CUDA the whole product is one call: tiles would be launches
+there, and the promise is made at equal shape only (see `promise`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ NORM_EPSILON = 1e-5
 
 
 @kernel("bn bk kn")
-def linear(out: Tensor, x: Tensor, weight: Tensor) -> None:
-    """out = x @ weight; the number of rows is a multiple of ROW_TILE.
+def linear(out: Tensor, x: Tensor, weight: Tensor, tile_rows: int) -> None:
+    """out = x @ weight; the number of rows is a multiple of `tile_rows`.
 
     Give weights sides that are multiples of eight. With small odd ones BLAS treats rows differently by place,
     and for a single column, or a tile of less than 400 multiplications, torch.bmm does not even call it.
     """
     rows, columns = weight.shape
-    tiles = len(x) // ROW_TILE
+    tiles = len(x) // tile_rows
     if x.is_cuda or tiles == 1:
         torch.mm(x, weight, out=out)
     else:
-        x, out = x.view(tiles, ROW_TILE, rows), out.view(tiles, ROW_TILE, columns)
+        x, out = x.view(tiles, tile_rows, rows), out.view(tiles, tile_rows, columns)
         torch.bmm(x, weight.expand(tiles, rows, columns), out=out)
 
 
@@ -65,6 +65,16 @@ def embed(out: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
 def embed_more(total: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
     """Add the embedding of another channel, whose ids are rows of the table."""
     total.add_(torch.index_select(table, 0, ids[:, channel]))
+
+
+@kernel("nd sd n:int64")
+def take_rows(out: Tensor, x: Tensor, rows: Tensor) -> None:
+    torch.index_select(x, 0, rows, out=out)
+
+
+@kernel("sd n:int64 nd")
+def put_rows(x: Tensor, rows: Tensor, values: Tensor) -> None:
+    x.index_copy_(0, rows, values)
 
 
 @kernel("...:any ...:any")

@@ -17,9 +17,10 @@ from sample_engine.primitives import attention, convolution, kernels
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """On one stream."""
+    """On one stream; `tile_rows` are the rows that a product multiplies in one call."""
 
     stream: Stream
+    tile_rows: int = kernels.ROW_TILE
 
     def run(self, kernel: Kernel, shape: Shape, *inputs: Buffer, dtype: DType = FLOAT32) -> Buffer:
         """Launch a kernel with a new output in front of its inputs."""
@@ -28,7 +29,12 @@ class Ops:
         return out
 
     def linear(self, x: Buffer, weight: Buffer) -> Buffer:
-        return self.run(kernels.linear, (x.shape[0], weight.shape[1]), x, weight)
+        out = self.stream.empty((x.shape[0], weight.shape[1]), FLOAT32)
+        self.linear_into(out, x, weight)
+        return out
+
+    def linear_into(self, out: Buffer, x: Buffer, weight: Buffer) -> None:
+        self.stream.launch(kernels.linear, (out, x, weight), (self.tile_rows,))
 
     def layer_norm(self, x: Buffer, gain: Buffer, bias: Buffer) -> Buffer:
         return self.run(kernels.layer_norm, x.shape, x, gain, bias)
@@ -71,13 +77,18 @@ class Ops:
         weights = self.run(attention.softmax, mask.shape, logits)
         return self.run(attention.mix, queries.shape, weights, values)
 
-    def causal_convolution(self, x: Buffer, weight: Buffer, carry: Buffer, live: Buffer) -> Buffer:
-        """(items, time, channels) to (items, time, channels out); `carry` moves on in place."""
+    def causal_convolution(self, x: Buffer, weight: Buffer, before: Buffer) -> Buffer:
+        """(items, time, channels) to (items, time, channels out); `before` are the steps that precede `x`."""
         items, time, _ = x.shape
-        flat = self.run(convolution.windows, (items, time, weight.shape[0]), x, carry)
-        self.stream.launch(convolution.keep_tail, (carry, x, live))
+        flat = self.run(convolution.windows, (items, time, weight.shape[0]), x, before)
         out = self.linear(flat.view(items * time, weight.shape[0]), weight)
         return out.view(items, time, weight.shape[1])
+
+    def take(self, x: Buffer, places: Buffer) -> Buffer:
+        """Entries of the first dimension."""
+        flat = x.view(x.shape[0], prod(x.shape[1:]))
+        shape = (places.shape[0], flat.shape[1])
+        return self.run(kernels.take_rows, shape, flat, places).view(places.shape[0], *x.shape[1:])
 
     def filled(self, shape: Shape, value: float, dtype: DType = FLOAT32) -> Buffer:
         """A buffer of one value."""
