@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layers.collectors.tags.plan import Tag
-from layers.collectors.tags.tagging import Count, TaggedRun
+from layers.collectors.tags.tagging import NO_RANGES, Count, TaggedRun
 from layers.evidence.guard import Checked, apply_guards
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS, TagFacts
 
@@ -26,7 +26,7 @@ def test_a_tag_without_a_call_is_named() -> None:
 
 
 def test_a_process_that_counted_calls_and_made_no_range_is_told() -> None:
-    bare = Count("step", 8, 10, "nothing", 0, "")
+    bare = Count("step", 8, 10, NO_RANGES, 0, "")
     found = checked(CALLED, bare)["PK171"]
     assert (found.fired, found.message) == (True, "step")
 

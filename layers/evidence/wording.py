@@ -4,6 +4,11 @@ mean something; text that a terminal or a page shows and never obeys.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+FEW = 3
+"""As many things of a kind as a sentence names; the document lists all."""
+
 
 def time_text(ns: float) -> str:
     """A duration with about three digits in the unit that suits it."""
@@ -28,6 +33,13 @@ def counted(n: int, noun: str) -> str:
     """`1 step`, `5 steps`, `3 launches`."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{n:,} {noun}{'' if n == 1 else plural}"
+
+
+def first_few(texts: Iterable[str], shown: int = FEW) -> str:
+    """`a; b; c; and 4 more`."""
+    said = list(texts)
+    more = [f"and {len(said) - shown} more"] if len(said) > shown else []
+    return "; ".join([*said[:shown], *more])
 
 
 def limit(share: float) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from layers.evidence.wording import first_few
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
@@ -31,8 +32,6 @@ from parsers.nsys_sqlite import read_nsys_export
 TRACE_PATTERNS = ("*.json", "*.json.gz", "*.sqlite")
 IN_PROCESS_BELOW_BYTES = 8 << 20
 """Files that together are smaller, as they lie on the disk, are read faster than processes start."""
-SHOWN = 3
-"""Reasons that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def collect_traces(
         traces, unread = traces + one.traces, unread + one.unread
         step()
     if not traces:
-        more = f"; and {len(unread) - SHOWN} more" if len(unread) > SHOWN else ""
-        raise UnreadableInput("; ".join(u.why for u in unread[:SHOWN]) + more)
+        raise UnreadableInput(first_few(u.why for u in unread))
     return Collected(traces, unread)
 
 

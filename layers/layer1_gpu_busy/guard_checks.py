@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
-from layers.evidence.wording import counted, pct, time_text
+from layers.evidence.wording import FEW, counted, first_few, pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
@@ -32,8 +32,6 @@ COMMUNICATION_SHARE = 0.5
 """Communication in busy time, part of which is waiting for other ranks. perfkit's choice."""
 ROUND_EVENT_CAPS = (1_000_000, 5_000_000)
 """Event limits at which the XLA trace viewer export stops without notice (jax issue 21295)."""
-SHOWN = 3
-"""Losses and categories that a message names; the document lists all."""
 NAME_CHARACTERS = 60
 """Characters of a foreign name that a message quotes."""
 QUEUED_SHARE = 0.5
@@ -166,16 +164,15 @@ def damage(facts: TraceFacts) -> Outcome | None:
     if not losses:
         return Outcome(False, "the file was read whole")
     lost_bytes = sum(loss.lost_bytes for loss in losses)
-    what = "; ".join(f"{loss.what}{_where(loss.offset)}" for loss in losses[:SHOWN])
-    more = f"; and {len(losses) - SHOWN} more" if len(losses) > SHOWN else ""
+    what = first_few(f"{loss.what}{_where(loss.offset)}" for loss in losses)
     if any(loss.rest_is_missing for loss in losses):
         read = counted(facts.device.busy.events if facts.device else 0, "device operation")
-        message = f"{what}{more}: {read} read, and nobody knows how many are missing"
+        message = f"{what}: {read} read, and nobody knows how many are missing"
         return Outcome(True, message, Effect.DIRECTIONAL if facts.word is Word.DEVICE_BOUND else None)
     hides = any(loss.may_hide_device_work for loss in losses)
     missing = "; device work may be missing" if hides else ""
     effect = Effect.DIRECTIONAL if hides else Effect.NOTE
-    return Outcome(True, f"{what}{more} ({lost_bytes:,} bytes lost){missing}", effect)
+    return Outcome(True, f"{what} ({lost_bytes:,} bytes lost){missing}", effect)
 
 
 def _where(offset: int) -> str:
@@ -221,7 +218,7 @@ def unknown_categories(facts: TraceFacts) -> Outcome | None:
 
 
 def _categories(rows: Sequence[CategoryCount]) -> str:
-    return ", ".join(f"{row.events:,} {row.category[:NAME_CHARACTERS]}" for row in rows[:SHOWN])
+    return ", ".join(f"{row.events:,} {row.category[:NAME_CHARACTERS]}" for row in rows[:FEW])
 
 
 def graph_capture(facts: TraceFacts) -> Outcome | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from layers.collectors.gpu.readings import Recording
 from layers.evidence.guard import Effect, Guard, Outcome
-from layers.evidence.wording import counted, limit, pct, time_text
+from layers.evidence.wording import counted, first_few, limit, pct, time_text
 from layers.preflight.watch import Stretch, times, touched_samples
-from layers.preflight.watch_guards import WatchFacts, arrival_text, shown, stretch_text
+from layers.preflight.watch_guards import WatchFacts, arrival_text, stretch_text
 from parsers.series_model import NO_PROCESS, Metric
 
 MISSED_SHARE = 0.1
@@ -86,8 +86,9 @@ def _on(watch: WatchFacts, card: int) -> list[Stretch]:
 
 def _spoilt(facts: LiveFacts, card: int, found: Sequence[Stretch]) -> str:
     """How many samples of a card were taken meanwhile, by the kind that has most."""
-    counts = max(_touched(facts, card, found), default=(0, 0))
-    return f"{counts[1]} of {counted(counts[0], 'sample')} of gpu {card}: {shown(map(stretch_text, found))}"
+    samples, touched = max(_touched(facts, card, found), default=(0, 0))
+    when = first_few(map(stretch_text, found))
+    return f"{touched} of {counted(samples, 'sample')} of gpu {card}: {when}"
 
 
 def _touched(facts: LiveFacts, card: int, found: Sequence[Stretch]) -> Iterator[tuple[int, int]]:
@@ -102,7 +103,7 @@ def _new_process(facts: LiveFacts) -> Outcome | None:
     if watch is None or not watch.seen:
         return None
     whose = "" if watch.known else "; whose they are cannot be told here: ids are those of the host"
-    said = shown(map(arrival_text, watch.arrivals))
+    said = first_few(map(arrival_text, watch.arrivals))
     return Outcome(bool(said), said + whose if said else "no process came that does not count as ours")
 
 

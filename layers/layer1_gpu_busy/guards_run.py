@@ -8,12 +8,9 @@ from pathlib import PurePath
 from typing import Any
 
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards
-from layers.evidence.wording import counted, limit
+from layers.evidence.wording import counted, first_few, limit
 from layers.layer1_gpu_busy.runs import CLOCKS_APART_NS, NAMES_IN_COMMON, Run
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
-
-RUNS_SHOWN = 3
-"""Runs that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +27,8 @@ def _unreadable(facts: RunFacts) -> Outcome:
     total = counted(len(facts.unread) + len(facts.traces), "file")
     if not facts.unread:
         return Outcome(False, f"{total}, all read")
-    more = f"; and {len(facts.unread) - 1} more" if len(facts.unread) > 1 else ""
-    return Outcome(True, f"{len(facts.unread)} of {total} could not be read: {facts.unread[0].why}{more}")
+    why = first_few((unread.why for unread in facts.unread), shown=1)
+    return Outcome(True, f"{len(facts.unread)} of {total} could not be read: {why}")
 
 
 def _ranks_missing(run: Run) -> Outcome | None:
@@ -53,9 +50,8 @@ def _several_runs(facts: RunFacts) -> Outcome | None:
         return None
     files, works = counted(len(facts.traces), "file"), len({run.work for run in facts.runs} - {None})
     if len(facts.runs) > 1 and any(len(run.ranks) > 1 for run in facts.runs):
-        shown = "; ".join(map(_run_text, facts.runs[:RUNS_SHOWN]))
-        more = f"; and {len(facts.runs) - RUNS_SHOWN} more" if len(facts.runs) > RUNS_SHOWN else ""
-        return Outcome(True, f"{files} of {len(facts.runs)} runs ({shown}{more})")
+        runs = first_few(map(_run_text, facts.runs))
+        return Outcome(True, f"{files} of {len(facts.runs)} runs ({runs})")
     if works > 1:
         return Outcome(True, f"{files} of {works} workloads, told apart by card, world size and kernel names")
     return Outcome(False, f"{files} of one run or workload")

@@ -17,7 +17,7 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import counted, pct
+from layers.evidence.wording import counted, first_few, pct
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.findings import device_findings
@@ -38,8 +38,6 @@ from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
 
-SHOWN = 3
-"""Reasons that a void verdict names; the document lists all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +164,7 @@ def _one_device(j: Standing, thresholds: Thresholds) -> str:
 
 
 def _why_void(judged: Sequence[Judged]) -> str:
-    reasons = list(dict.fromkeys(c.message for j in judged for c in j.guards if _voids(c)))
-    more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-    return "; ".join(reasons[:SHOWN]) + more
+    return first_few(dict.fromkeys(c.message for j in judged for c in j.guards if _voids(c)))
 
 
 def _first_code(judged: Sequence[Judged]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from layers.collectors.tags.plan import Tag
-from layers.collectors.tags.tagging import CheckedTags, Count, TaggedRun
+from layers.collectors.tags.tagging import NO_RANGES, CheckedTags, Count, TaggedRun
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards, strongest_effect
 from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
@@ -50,7 +50,7 @@ def _never_called(facts: TagFacts) -> Outcome:
 
 
 def _without_ranges(facts: TagFacts) -> Outcome:
-    bare = sorted({count.tag for count in facts.run.counts if count.ranges == "nothing"})
+    bare = sorted({count.tag for count in facts.run.counts if count.ranges == NO_RANGES})
     kinds = sorted({count.ranges for count in facts.run.counts})
     return Outcome(bool(bare), ", ".join(bare) if bare else f"made of {', '.join(kinds) or 'nothing'}")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from layers.evidence.guard import Effect, Outcome
-from layers.evidence.wording import counted, pct, time_text
-from layers.layer1_gpu_busy.guard_checks import SHOWN, TraceFacts
+from layers.evidence.wording import FEW, counted, pct, time_text
+from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.nsys_facts import NsysFacts
 from layers.layer1_gpu_busy.nsys_no_cuda import LOSSES
 from layers.layer1_gpu_busy.thresholds import Word, word_of
@@ -69,8 +69,8 @@ def not_mapped(facts: TraceFacts) -> Outcome | None:
     processes = counted(len({d.pid for d in nsys.devices}), "process")
     if nsys.mapped:
         return Outcome(False, f"the devices of {processes} are mapped to GPUs")
-    shown = ", ".join(f"device {d.device} is device {d.ordinal} of pid {d.pid}" for d in nsys.devices[:SHOWN])
-    more = f" and {len(nsys.devices) - SHOWN} more" if len(nsys.devices) > SHOWN else ""
+    shown = ", ".join(f"device {d.device} is device {d.ordinal} of pid {d.pid}" for d in nsys.devices[:FEW])
+    more = f" and {len(nsys.devices) - FEW} more" if len(nsys.devices) > FEW else ""
     shared = max(Counter(d.ordinal for d in nsys.devices).values()) > 1
     message = f"{processes}, and the export does not say which GPUs they ran on: {shown}{more}"
     return Outcome(True, message, None if shared else Effect.NOTE)
@@ -97,7 +97,7 @@ def process_without_operations(facts: TraceFacts) -> Outcome | None:
         return Outcome(
             False, f"{counted(len(nsys.processes), 'process')} with CUDA work, each with operations"
         )
-    named = ", ".join(f"pid {p.pid} ({counted(p.launches, 'launch')})" for p in silent[:SHOWN])
+    named = ", ".join(f"pid {p.pid} ({counted(p.launches, 'launch')})" for p in silent[:FEW])
     return Outcome(True, f"no operation of {named} is recorded; the ratios are those of the other processes")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
-from layers.evidence.wording import counted, pct
+from layers.evidence.wording import FEW, counted, first_few, pct
 from layers.layer1_gpu_busy.sampled_model import (
     BUSY_METRICS,
     EntitySamples,
@@ -44,7 +44,6 @@ MOVED_BYTES = 1 << 30
 LOST_SHARE = 0.05
 HOLE_SHARE = 0.2
 """Of samples, and of time: beyond these what is missing could turn the mean. perfkit's choice."""
-SHOWN = 3
 
 OTHER_FAILURES = (
     FailureKind.NO_HOST_ENGINE,
@@ -202,7 +201,7 @@ def _failed(facts: SampledFacts, kinds: Sequence[FailureKind]) -> Outcome:
         return Outcome(False, "the sampler said nothing of the kind")
     kind = next(f.kind for f in facts.file.failures if f.kind in kinds)
     known = facts.entity is not None and _primary(facts.entity.whole_stats) is not None
-    return Outcome(True, f"{kind}: {'; '.join(said[:SHOWN])}", Effect.NOTE if known else None)
+    return Outcome(True, f"{kind}: {'; '.join(said[:FEW])}", Effect.NOTE if known else None)
 
 
 def several_processes(facts: SampledFacts) -> Outcome | None:
@@ -240,8 +239,7 @@ def damaged_log(facts: SampledFacts) -> Outcome | None:
         return Outcome(False, "every line was read")
     lost = sum(loss.lost_events for loss in losses)
     kept = facts.primary.n if facts.primary else 0
-    more = f"; and {len(losses) - SHOWN} more" if len(losses) > SHOWN else ""
-    message = "; ".join(loss.what for loss in losses[:SHOWN]) + more
+    message = first_few(loss.what for loss in losses)
     return Outcome(True, message, None if lost > LOST_SHARE * (kept + lost) else Effect.NOTE)
 
 

@@ -15,7 +15,7 @@ from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effec
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import counted
+from layers.evidence.wording import counted, first_few
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.guards_sampled import IDLE_THROUGHOUT, NO_SAMPLED_VALUES, SAMPLED_GUARDS
 from layers.layer1_gpu_busy.sampled_cards import SHARES, judged_entities, known_shares, processes_on
@@ -26,7 +26,6 @@ from layers.layer1_gpu_busy.sampled_word import Reading, Shares, read_shares
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from parsers.series_model import Metric
 
-SHOWN = 3
 NOTHING = "nothing was sampled"
 
 EACH = "each card by itself: --json lists them"
@@ -123,9 +122,8 @@ def verdict_of_samples(cards: Sequence[JudgedCard]) -> Verdict:
 
 def _void(cards: Sequence[JudgedCard]) -> Verdict:
     checked = [c for card in cards for c in card.guards if voids(c)]
-    reasons = list(dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in checked))
-    more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-    because = "; ".join(reasons[:SHOWN]) + more or NOTHING
+    reasons = dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in checked)
+    because = first_few(reasons) or NOTHING
     code = checked[0].code if checked else NO_SAMPLED_VALUES.code
     return Verdict(Word.VOID, False, because, Exit.INVALID, f"perfkit explain {code}")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from layers.evidence.guard import Effect, Outcome
-from layers.evidence.wording import counted
+from layers.evidence.wording import FEW, counted, first_few
 from layers.preflight.checkouts import SHORT_HASH
 from layers.preflight.gpu_choice import GIB, MIN_SAMPLES, State
 from layers.preflight.model import PreflightFacts
 from layers.preflight.process_tree import Family, Kind
 from layers.preflight.software import EditablePackage
 
-SHOWN = 3
-"""Names that a message lists; the document has all."""
 STEADY_GOVERNOR = "performance"
 MIN_CORES = 4
 """Scheduler, front, load client and samplers each want one (methodology 1.2: disjoint ranges of cores)."""
@@ -77,8 +75,8 @@ def abandoned(facts: PreflightFacts) -> Outcome | None:
 
 def _family(family: Family) -> str:
     on_gpu = f", {len(family.on_gpu)} on a GPU" if family.on_gpu else ""
-    ids = ", ".join(str(process.pid) for process in family.members[:SHOWN])
-    more = ", …" if len(family.members) > SHOWN else ""
+    ids = ", ".join(str(process.pid) for process in family.members[:FEW])
+    more = ", …" if len(family.members) > FEW else ""
     return f"{counted(len(family.members), 'process')} ({ids}{more}){on_gpu}: {family.why}"
 
 
@@ -174,5 +172,4 @@ def few_cores(facts: PreflightFacts) -> Outcome | None:
 def _listed(said: Iterable[str], clear: str, effect: Effect | None = None) -> Outcome:
     """Fired with what is listed, or clear."""
     texts = list(said)
-    more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return Outcome(bool(texts), "; ".join(texts[:SHOWN]) + more if texts else clear, effect)
+    return Outcome(bool(texts), first_few(texts) or clear, effect)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from layers.collectors.gpu.fields import PROCESSES
 from layers.collectors.watching import Watched
 from layers.evidence.guard import Effect, Guard, Outcome
-from layers.evidence.wording import counted, limit, pct
+from layers.evidence.wording import FEW, counted, first_few, limit, pct
 from layers.preflight.gpu_choice import BUSY_PCT, MEMORY_MOVES_BYTES, MIN_SAMPLES
 from layers.preflight.watch import FOREIGN_CPU_SHARE, Arrival, Stretch, foreign_cpu_share
 from parsers.series_model import NO_DEVICE
 
-SHOWN = 3
 METHODOLOGY = "SGLang-Omni methodology 1.2 (pre-flight)"
 
 
@@ -45,19 +44,12 @@ def clock_text(at_ns: int) -> str:
 def stretch_text(one: Stretch) -> str:
     """Where, when, how long and why."""
     when = f"from {clock_text(one.begin_ns)} for {one.seconds:.1f} s"
-    return f"{one.where} {when}: {', '.join(one.why[:SHOWN])}"
+    return f"{one.where} {when}: {', '.join(one.why[:FEW])}"
 
 
 def arrival_text(one: Arrival) -> str:
     """Who came where, and when."""
     return f"process {one.pid} came to gpu {one.device} at {clock_text(one.at_ns)}"
-
-
-def shown(texts: Iterable[str]) -> str:
-    """The first few, and how many more there are."""
-    said = list(texts)
-    more = f"; and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
-    return "; ".join(said[:SHOWN]) + more
 
 
 def _card_touched(facts: WatchFacts) -> Outcome | None:
@@ -67,9 +59,9 @@ def _card_touched(facts: WatchFacts) -> Outcome | None:
     ours = [one for one in facts.stretches if one.device in facts.cards]
     others = [one for one in facts.stretches if one.device not in (*facts.cards, NO_DEVICE)]
     if ours:
-        return Outcome(True, shown(map(stretch_text, ours)))
+        return Outcome(True, first_few(map(stretch_text, ours)))
     if others:
-        return Outcome(True, f"other cards than ours: {shown(map(stretch_text, others))}", Effect.NOTE)
+        return Outcome(True, f"other cards than ours: {first_few(map(stretch_text, others))}", Effect.NOTE)
     return Outcome(False, f"nobody else touched a card ({counted(len(facts.seen), 'card')} watched)")
 
 
@@ -79,14 +71,14 @@ def _host_touched(facts: WatchFacts) -> Outcome | None:
         return None
     found = [one for one in facts.stretches if one.device == NO_DEVICE]
     said = f"others kept at most {pct(float(share.max()))} of the cores busy (n = {counted(len(at), 'look')})"
-    return Outcome(bool(found), shown(map(stretch_text, found)) if found else said)
+    return Outcome(bool(found), first_few(map(stretch_text, found)) if found else said)
 
 
 def _came(facts: WatchFacts) -> Outcome | None:
     if not facts.seen:
         return None
     whose = "" if facts.known else "; whose they are cannot be told here"
-    said = shown(map(arrival_text, facts.arrivals))
+    said = first_few(map(arrival_text, facts.arrivals))
     return Outcome(bool(facts.arrivals), said + whose if said else "no process came that is not ours")
 
 

@@ -23,6 +23,8 @@ INJECTED = Path(__file__).with_name("injected")
 CONFIG_VARIABLE = "PERFKIT_TAGS"
 CHECK_TIMEOUT_S = 300.0
 """Importing an engine takes up to a minute from a cold network file system."""
+NO_RANGES = "nothing"
+"""What the injected file says that ranges are made of where it can make none."""
 
 
 class CheckedTags(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ def check_tags(
     checked = msgspec.json.decode(text.rstrip().rpartition(b"\n")[2], type=CheckedTags)
     if checked.problems:
         raise UsageError("; ".join(checked.problems))
-    if checked.ranges == "nothing":
+    if checked.ranges == NO_RANGES:
         what = "neither torch nor libnvToolsExt.so.1, so there are no ranges to make"
         raise UsageError(f"{interpreter.path} has {what}: run the command in the service's environment")
     return checked

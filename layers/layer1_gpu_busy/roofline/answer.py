@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from layers.layer1_gpu_busy.roofline import bounds as formulas
-from layers.layer1_gpu_busy.roofline.bounds import Bound, Machine, Model, Work
+from layers.layer1_gpu_busy.roofline.bounds import Bound, Machine, Model, Side, Work
 from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec
 from layers.layer1_gpu_busy.roofline.question import Card, Question, find_card, machine_of, model_of
 
@@ -108,7 +108,7 @@ def roofline_of(question: Question) -> Roofline | NoSpec:
         prefill=_prefill(question, model, machine),
         launch_floor_s=_launch_floor_s(question),
         real_time_factor=_real_time_factor(question, floor),
-        may_stay_in_cache=floor.side == "memory" and fits,
+        may_stay_in_cache=floor.side is Side.MEMORY and fits,
         weakened_by=weakened_by,
         left_out=weakened_by + tuple(_left_out_besides(model)),
         distance=_distance(question, work, machine, decode, floor),

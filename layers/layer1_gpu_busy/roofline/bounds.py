@@ -10,6 +10,7 @@ Your Model" (jax-ml.github.io/scaling-book), chapter inference, unless a functio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 BYTES_PER_ELEMENT = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
 
@@ -74,6 +75,14 @@ class Work:
     attention_flops: float
 
 
+class Side(StrEnum):
+    """What a lower bound on time comes from."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    ALL_REDUCE = "all-reduce"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A lower bound on time and its parts, seconds. `compute_s` is None without a peak, `allreduce_s` without
@@ -91,9 +100,13 @@ class Bound:
         return max(self.memory_s, self.compute_s or 0.0, self.allreduce_s or 0.0)
 
     @property
-    def side(self) -> str:
-        parts = {"memory": self.memory_s, "compute": self.compute_s, "all-reduce": self.allreduce_s}
-        return next(name for name, time_s in parts.items() if time_s == self.time_s)
+    def side(self) -> Side:
+        parts = {
+            Side.MEMORY: self.memory_s,
+            Side.COMPUTE: self.compute_s,
+            Side.ALL_REDUCE: self.allreduce_s,
+        }
+        return next(side for side, time_s in parts.items() if time_s == self.time_s)
 
 
 def kv_bytes_per_token(layers: int, kv_heads: int, head_dim: int, bytes_per_element: float) -> float:

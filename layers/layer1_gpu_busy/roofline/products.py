@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from layers.layer1_gpu_busy.roofline.bounds import BYTES_PER_ELEMENT
+from layers.layer1_gpu_busy.roofline.bounds import BYTES_PER_ELEMENT, Side
 from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
@@ -74,9 +74,9 @@ class Product:
         peak = gpu.peak_tflops.get(self.dtype)
         return max(self.flops / (peak * TERA_PER_S_IN_NS), self.memory_ns(gpu)) if peak else None
 
-    def side(self, gpu: GpuSpec) -> str:
-        """Which rate sets the bound: memory or compute."""
-        return "memory" if self.memory_ns(gpu) == self.bound_ns(gpu) else "compute"
+    def side(self, gpu: GpuSpec) -> Side:
+        """Which rate sets the bound."""
+        return Side.MEMORY if self.memory_ns(gpu) == self.bound_ns(gpu) else Side.COMPUTE
 
 
 @dataclass(frozen=True, slots=True)
