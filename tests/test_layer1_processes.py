@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from layers.layer1_gpu_busy import collect
-from layers.layer1_gpu_busy.collect import Collected, collect_traces
+from layers.layer1_gpu_busy.collect import collect_traces
+from parsers import child_team
+from parsers.child_team import Answer, ask_children
 from parsers.errors import UnreadableInput
 from perfkit.cli import app
 from tests.conftest import REPOSITORY
@@ -26,7 +28,7 @@ PATIENCE_S = 30.0
 
 @pytest.fixture
 def in_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file goes to a process of its own, however small it is."""
+    """Files go to child processes, however small they are."""
     monkeypatch.setattr(collect, "IN_PROCESS_BELOW_BYTES", 0)
     monkeypatch.setattr(collect, "_free_cores", lambda: 2)
 
@@ -80,36 +82,115 @@ def test_a_file_name_that_is_no_unicode_comes_back_as_it_was(tmp_path: Path) -> 
     assert [trace.artifact.path for trace in found.traces] == names
 
 
-def when_a_child_has(argument: str, act: Callable[[psutil.Process], None]) -> threading.Thread:
-    """Starts a watch that acts once on the first child of this process with this argument."""
+PATCHED_CHILD = """
+import os, signal, sys, time
+import perfkit.bootstrap
+from layers.layer1_gpu_busy import collect
 
-    def watch() -> None:
-        until_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until_s:
-            for child in psutil.Process().children():
-                if child.is_running() and argument in child.cmdline():
-                    act(child)
-                    return
-            time.sleep(0.01)
+analyse = collect._analyse_here
 
-    watching = threading.Thread(target=watch)
-    watching.start()
-    return watching
+def analyse_here(path, *arguments, **options):
+    if "deadly" in path:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "endless" in path:
+        time.sleep(600)
+    return analyse(path, *arguments, **options)
+
+collect._analyse_here = analyse_here
+sys.exit(collect.work())
+"""
+"""A child that a file may kill, or keep for ever."""
 
 
-@pytest.mark.usefixtures("in_children")
-def test_a_child_that_is_killed_while_it_reads_costs_only_its_file(
+@pytest.fixture
+def patched_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", PATCHED_CHILD]
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setattr(collect, "child_command", lambda _, busy_only: [*command, busy_only])
+
+
+@pytest.mark.usefixtures("in_children", "patched_children")
+def test_a_child_that_is_killed_costs_only_the_file_that_it_reads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good = str(steady().write(tmp_path / "a.json"))
-    endless = str(tmp_path / "endless.json")
-    os.mkfifo(endless)
-    watching = when_a_child_has(endless, lambda child: child.kill())
-    code = app.main(["layer1", "--no-record", good, endless])
-    watching.join()
-    shown = " ".join(capsys.readouterr().out.split())
-    assert code == 3 and shown.startswith("HOST-BOUND?")
-    assert "1 of 2 files could not be read" in shown and "was killed by signal 9" in shown
+    for name in ("a", "b", "c", "deadly", "d", "deadly_too", "e"):
+        steady().write(tmp_path / f"{name}.json")
+    code = app.main(["layer1", "--no-record", "--json", str(tmp_path)])
+    document = json.loads(capsys.readouterr().out)
+    assert (code, document["verdict"]["word"]) == (3, "host-bound")
+    read = [Path(trace["path"]).stem for trace in document["traces"]]
+    assert read == ["a", "b", "c", "d", "e"]
+    lost = {Path(one["path"]).stem: one["why"] for one in document["unread"]}
+    assert lost.keys() == {"deadly", "deadly_too"}
+    assert all("was killed by signal 9" in why for why in lost.values())
+
+
+def test_many_files_are_shared_out_among_as_many_children_as_there_are_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Sequence[str]] = []
+
+    class Counted(child_team._Child):
+        def __init__(self, command: Sequence[str]) -> None:
+            started.append(command)
+            super().__init__(command)
+
+    monkeypatch.setattr(collect, "IN_PROCESS_BELOW_BYTES", 0)
+    monkeypatch.setattr(collect, "_free_cores", lambda: 2)
+    monkeypatch.setattr(child_team, "_Child", Counted)
+    paths = [str(steady(operations=n).write(tmp_path / f"{n}.json")) for n in range(2, 14)]
+    found = collect_traces(paths)
+    assert [trace.artifact.path for trace in found.traces] == paths
+    assert len(started) == 2
+
+
+def test_the_largest_file_is_begun_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(command: Sequence[str], questions: Sequence[str], children: int) -> Iterator[Answer]:
+        asked.extend(Path(json.loads(question)).stem for question in questions)
+        return ask_children(command, questions, children)
+
+    monkeypatch.setattr(collect, "IN_PROCESS_BELOW_BYTES", 0)
+    monkeypatch.setattr(collect, "_free_cores", lambda: 2)
+    monkeypatch.setattr(collect, "ask_children", ask)
+    collect_traces([str(steady(operations=n).write(tmp_path / f"{n}.json")) for n in (20, 400, 100)])
+    assert asked == ["400", "100", "20"]
+
+
+STOPPED = """
+import sys
+import perfkit.bootstrap
+from layers.layer1_gpu_busy import collect
+
+collect.IN_PROCESS_BELOW_BYTES = 0
+collect._free_cores = lambda: 2
+child = sys.argv.pop(1)
+collect.child_command = lambda _, busy_only: [sys.executable, "-c", child, busy_only]
+sys.exit(perfkit.bootstrap.main())
+"""
+
+
+def test_sigterm_stops_the_children(tmp_path: Path) -> None:
+    paths = [str(steady().write(tmp_path / f"{name}.json")) for name in ("endless", "endless_too")]
+    command = [sys.executable, "-c", STOPPED, PATCHED_CHILD, "layer1", "--no-record", *paths]
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+    children = wait_for_children(process, 2)
+    process.terminate()
+    _, error = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, error) == (130, "perfkit: interrupted; what was recorded stays\n")
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
+    assert not alive
+
+
+def wait_for_children(process: subprocess.Popen[str], wanted: int) -> list[psutil.Process]:
+    until_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s:
+        if len(children := psutil.Process(process.pid).children()) == wanted:
+            return list(children)
+        time.sleep(0.01)
+    raise AssertionError(f"never had {wanted} children")
 
 
 @pytest.mark.usefixtures("in_children")
@@ -128,11 +209,11 @@ def test_a_fault_in_a_child_is_a_fault_whose_log_holds_the_childs_traceback(
 def test_a_single_file_and_a_single_core_need_no_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: str, busy_only: bool) -> Collected:
-        raise AssertionError(f"{path} went to a child")
+    def refuse(command: Sequence[str], questions: Sequence[str], children: int) -> Iterator[Answer]:
+        raise AssertionError(f"{questions} went to children")
 
     monkeypatch.setattr(collect, "IN_PROCESS_BELOW_BYTES", 0)
-    monkeypatch.setattr(collect, "_analyse_in_child", refuse)
+    monkeypatch.setattr(collect, "ask_children", refuse)
     paths = written(tmp_path)
     assert len(collect_traces(paths[:1]).traces) == 1
     monkeypatch.setattr(collect, "_free_cores", lambda: 1)

@@ -2,17 +2,17 @@
 processes. What a file is, its content tells.
 
 Work on one file is a pure function of its path. A single large file is split among the cores by its reader;
-several files share the cores one file per process. A file that cannot be read does not cost the others.
+several are shared out among as many processes as there are cores. A file that cannot be read does not cost
+the others.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -23,7 +23,8 @@ from layers.evidence.wording import first_few
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
-from parsers.children import child_command, child_environment
+from parsers.child_team import Answer, ask_children
+from parsers.children import child_command
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
 from parsers.nsys_file import looks_like_nsys
@@ -72,27 +73,41 @@ def collect_traces(
     paths: Sequence[str], busy_only: bool = False, step: Callable[[], None] = lambda: None
 ) -> Collected:
     """Analyse every file; `step` is called after each. Raises UnreadableInput when none could be read."""
-    traces: tuple[TraceAnalysis, ...] = ()
-    unread: tuple[Unread, ...] = ()
-    for one in _analyse_all(paths, busy_only):
-        traces, unread = traces + one.traces, unread + one.unread
-        step()
+    outcomes: dict[int, Collected] = {}
+    with closing(_analyse_all(paths, busy_only)) as finished:
+        for place, outcome in finished:
+            outcomes[place] = outcome
+            step()
+    in_order = [outcomes[place] for place in range(len(paths))]
+    traces = tuple(trace for outcome in in_order for trace in outcome.traces)
+    unread = tuple(one for outcome in in_order for one in outcome.unread)
     if not traces:
         raise UnreadableInput(first_few(u.why for u in unread))
     return Collected(traces, unread)
 
 
-def _analyse_all(paths: Sequence[str], busy_only: bool) -> Iterator[Collected]:
-    sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
+Outcomes = Generator[tuple[int, Collected], None, None]
+"""What came of each file, with its place among the paths, in any order."""
+
+
+def _analyse_all(paths: Sequence[str], busy_only: bool) -> Outcomes:
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths]
     cores = _free_cores()
     if len(paths) == 1 or cores == 1 or sum(sizes) < IN_PROCESS_BELOW_BYTES:
-        return (_analyse_here(path, busy_only) for path in paths)
-    return _analyse_in_children(paths, busy_only, cores)
+        return ((place, _analyse_here(path, busy_only)) for place, path in enumerate(paths))
+    return _analyse_in_children(paths, sizes, busy_only, cores)
 
 
-def _analyse_in_children(paths: Sequence[str], busy_only: bool, cores: int) -> Iterator[Collected]:
-    with ThreadPoolExecutor(min(cores, len(paths))) as waiting:
-        yield from waiting.map(lambda path: _analyse_in_child(path, busy_only), paths)
+def _analyse_in_children(
+    paths: Sequence[str], sizes: Sequence[int], busy_only: bool, children: int
+) -> Outcomes:
+    """Large files first, lest one that comes last leave the other cores idle."""
+    places = sorted(range(len(paths)), key=lambda place: -sizes[place])
+    command = child_command("layers.layer1_gpu_busy.collect:work", str(int(busy_only)))
+    questions = [json.dumps(paths[place]) for place in places]
+    for answer in ask_children(command, questions, children):
+        place = places[answer.number]
+        yield place, _answered(paths[place], answer)
 
 
 def _free_cores() -> int:
@@ -110,25 +125,20 @@ def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Col
     return Collected((analysis,), ())
 
 
-def _analyse_in_child(path: str, busy_only: bool) -> Collected:
-    command = child_command("layers.layer1_gpu_busy.collect:work", path, str(int(busy_only)))
-    done = subprocess.run(
-        command, capture_output=True, stdin=subprocess.DEVNULL, check=False, env=child_environment()
-    )
-    if done.returncode < 0:
+def _answered(path: str, answer: Answer) -> Collected:
+    if answer.killed_by is not None:
         advice = "where memory ran out, give fewer files or --busy-only"
-        why = f"{path}: the process that read it was killed by signal {-done.returncode}: {advice}"
+        why = f"{path}: the process that read it was killed by signal {answer.killed_by}: {advice}"
         return Collected((), (Unread(path, why),))
-    if done.returncode > 0:
-        raise RuntimeError(f"reading {path}: {done.stderr.decode(errors='replace')}")
-    return msgspec.convert(json.loads(done.stdout), Collected, str_keys=True)
+    return msgspec.convert(json.loads(answer.line), Collected, str_keys=True)
 
 
 def work() -> int:
-    """The child process: analyse the file named on the command line and write the outcome to stdout.
+    """The child process: analyse each file that is named on stdin and write the outcome to stdout.
 
     Written by the json module, since msgspec refuses what a file name may hold: text that is no Unicode.
     """
-    collected = _analyse_here(sys.argv[1], sys.argv[2] == "1", workers=0)
-    sys.stdout.write(json.dumps(msgspec.to_builtins(collected, str_keys=True)))
+    for line in sys.stdin:
+        collected = _analyse_here(json.loads(line), sys.argv[1] == "1", workers=0)
+        print(json.dumps(msgspec.to_builtins(collected, str_keys=True)), flush=True)
     return 0
