@@ -14,6 +14,7 @@ import numpy as np
 from parsers.chrome_model import I64
 from parsers.loss import LossKind
 from parsers.loss_tally import LossTally
+from parsers.metric_limits import limits_of
 from parsers.sampled_cells import read_time
 from parsers.sampler_failures import MAX_TEXT_CHARACTERS, failure_in
 from parsers.series_model import (
@@ -33,26 +34,6 @@ MAX_SAMPLES = 100_000
 """Plain samples of a server that are kept: a scrape of 1,000 series a second for 100 seconds."""
 MAX_NOTES = 20
 
-RATIO_TOLERANCE = 1.01
-"""Counters are divided over a period that is not exactly theirs: a full one may read a little above 1."""
-LIMITS = {
-    Metric.NVML_UTIL_PCT: (0.0, 100.0),
-    Metric.MEMORY_UTIL_PCT: (0.0, 100.0),
-    Metric.PROCESS_UTIL_PCT: (0.0, 100.0),
-    Metric.MEMORY_USED_BYTES: (0.0, 2.0**50),
-    Metric.PROCESS_MEMORY_BYTES: (0.0, 2.0**50),
-    Metric.GR_ACTIVE_RATIO: (0.0, RATIO_TOLERANCE),
-    Metric.SM_ACTIVE_RATIO: (0.0, RATIO_TOLERANCE),
-    Metric.SM_OCCUPANCY_RATIO: (0.0, RATIO_TOLERANCE),
-    Metric.TENSOR_ACTIVE_RATIO: (0.0, RATIO_TOLERANCE),
-    Metric.DRAM_ACTIVE_RATIO: (0.0, RATIO_TOLERANCE),
-    Metric.POWER_W: (0.0, 1e5),
-    Metric.SM_CLOCK_MHZ: (0.0, 1e5),
-    Metric.MEMORY_CLOCK_MHZ: (0.0, 1e5),
-    Metric.TEMPERATURE_C: (-100.0, 200.0),
-}
-"""What a metric can be, by its definition (shares) or far beyond any card (the rest)."""
-
 
 class Column:
     """One series as it grows."""
@@ -63,7 +44,7 @@ class Column:
         self.device = device
         self.values, self.at_ns, self.line = array("d"), array("q"), array("q")
         self.missing = self.out_of_range = 0
-        self._low, self._high = LIMITS.get(metric, (-np.inf, np.inf))
+        self._low, self._high = limits_of(metric)
 
     def add(self, value: float | None, at_ns: int | None, line: int) -> None:
         """One sample; None is a sample without a value."""

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from layers.collectors.gpu import live as live_module
+from layers.collectors.gpu import smi_source
 from layers.collectors.gpu.live import LiveSampling
 from layers.collectors.gpu.readings import Recording, read_recording
 from parsers.errors import UnreadableInput, UsageError
@@ -295,6 +296,7 @@ def test_a_killed_sampler_leaves_what_it_recorded(prepare: Play) -> None:
         time.sleep(0.3)
         live._samplers[0]._process.kill()
     assert live.problems == ["nvml: the sampler ended with code -9: no words"]
+    assert one(live).cost.elapsed_ns > 0
     assert len(series(one(live), "gpu 0", "utilization.gpu").values)
 
 
@@ -305,6 +307,43 @@ def test_a_full_disk_is_a_problem_of_the_sampler_and_not_of_the_run(prepare: Pla
         time.sleep(0.3)
     assert "a record was not written (File too large)" in live.problems[0]
     assert len(series(one(live), "gpu 0", "utilization.gpu").values)
+
+
+def test_a_listing_that_hangs_does_not_outlive_the_sampling(
+    play: Play, programs: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_module, "START_TIMEOUT_S", 2)
+    monkeypatch.setattr(live_module, "STOP_TIMEOUT_S", 0.5)
+    programs("nvidia-smi", f"#!/bin/sh\ntrap '' TERM INT\necho $$ > {tmp_path}/pid\nwhile :; do sleep 1; done\n")
+    live = play(util="90", init="18", seconds=0)
+    assert live.problems[-1] == "nvidia-smi: no answer in 2 s"
+    assert ended(int((tmp_path / "pid").read_text()))
+
+
+def test_a_listing_gives_up_before_the_sampler_is_given_up() -> None:
+    assert smi_source.LIST_TIMEOUT_S < live_module.START_TIMEOUT_S
+
+
+def test_a_line_without_end_costs_the_line_and_not_the_sampler(
+    play: Play, programs: Callable[[str, str], None]
+) -> None:
+    endless = "head -c 300000 /dev/zero | tr '\\0' x"
+    programs("nvidia-smi", SMI.replace("echo 'Unable to determine the device handle'", f"{endless}; echo"))
+    live = play(util="90", init="18")
+    assert len(live.problems) == 1
+    assert len(series(one(live), "gpu 0", "utilization.gpu").values) > 1
+    assert max(map(len, one(live).file.notes)) < 1000
+
+
+def test_values_that_a_metric_cannot_have_are_left_out_and_counted(
+    play: Play, programs: Callable[[str, str], None]
+) -> None:
+    programs("nvidia-smi", SMI.replace("'0, 97, 40,", "'0, 250, -40,"))
+    recording = one(play(util="90", init="18"))
+    for field in ("utilization.gpu", "utilization.memory"):
+        impossible = series(recording, "gpu 0", field)
+        assert len(impossible.values) == 0 < impossible.out_of_range
+    assert series(recording, "gpu 0", "power.draw").out_of_range == 0
 
 
 def limit_file_size(pid: int) -> None:

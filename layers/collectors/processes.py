@@ -151,6 +151,11 @@ def descendants(processes: Mapping[int, Process], roots: Collection[int]) -> set
     return found
 
 
+def still_there(processes: Mapping[int, Process], listed: Collection[tuple[int, int]]) -> set[int]:
+    """Of processes that were listed by identity those that are still the same, and what they have started."""
+    return descendants(processes, {p.pid for p in processes.values() if p.identity in listed})
+
+
 def ancestors(processes: Mapping[int, Process], pid: int) -> set[int]:
     """The ids of a process and of its parents up to the first one."""
     found: set[int] = set()

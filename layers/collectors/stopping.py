@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from layers.collectors.processes import Process, read_process, scan
+from layers.collectors.processes import Process, descendants, read_process, scan, still_there
 
 GRACE_S = 10.0
 """How long processes may take to end when asked to; servers write out and free what they hold."""
@@ -53,6 +53,13 @@ def stop_all(find: Find, grace_s: float = GRACE_S, reap: Callable[[], None] = la
         killed |= more
     left = {process.pid for process in _targets(find)}
     return Stopped(_ordered(asked - killed - left), _ordered(killed - left), _ordered(left))
+
+
+def stop_family(root: int, grace_s: float, reap: Callable[[], None] = lambda: None) -> Stopped:
+    """Stop a process with all that descends from it, and goes on to when the process itself has ended."""
+    processes = scan()
+    listed = {processes[pid].identity for pid in descendants(processes, [root])}
+    return stop_all(lambda seen: still_there(seen, listed), grace_s, reap)
 
 
 def _wave(find: Find, number: signal.Signals, wait_s: float, reap: Callable[[], None]) -> set[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from layers.collectors.gpu.inventory import Inventory, read_inventory
 from layers.collectors.gpu.memory_release import TIMEOUT_S, Read, Release, memory_used, wait_for_memory
-from layers.collectors.processes import Process, descendants, family_of
+from layers.collectors.processes import family_of, still_there
 from layers.collectors.stopping import GRACE_S, Stopped, stop_all
 from layers.preflight.process_tree import Family, Kind
 
@@ -72,12 +72,7 @@ def _stop(family: Family, grace_s: float) -> Stopped:
     if family.kind is Kind.ORPHANS:
         return stop_all(lambda processes: family_of(processes, family.key), grace_s)
     listed = {process.identity for process in family.members}
-    return stop_all(lambda processes: _still_there(processes, listed), grace_s)
-
-
-def _still_there(processes: Mapping[int, Process], listed: set[tuple[int, int]]) -> set[int]:
-    """The listed ones that are still the same, and what they have started meanwhile."""
-    return descendants(processes, {p.pid for p in processes.values() if p.identity in listed})
+    return stop_all(lambda processes: still_there(processes, listed), grace_s)
 
 
 def _expected(before: Inventory, stopped: set[int]) -> dict[str, int]:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from layers.collectors.gpu.source import SourceUnavailable
 
+MAX_LINE_CHARACTERS = 4096
+"""A row of dcgmi with 100 fields has 1,300; the rest of a longer line is read and dropped."""
 STOP_WAIT_S = 2.0
 """How long a child may take to end when asked to; then it is killed."""
 
@@ -71,8 +73,11 @@ def _read(
 
 def _stamped(child: subprocess.Popen[str]) -> Iterator[Line]:
     assert child.stdout is not None
-    for text in child.stdout:
-        yield Line(text.rstrip("\n"), time.monotonic_ns(), time.time_ns())
+    begins = True
+    while text := child.stdout.readline(MAX_LINE_CHARACTERS):
+        if begins:
+            yield Line(text.rstrip("\n"), time.monotonic_ns(), time.time_ns())
+        begins = text.endswith("\n")
 
 
 def _end(child: subprocess.Popen[str]) -> int | None:

@@ -21,6 +21,7 @@ from typing import Self
 from layers.collectors.bounded import readable
 from layers.collectors.gpu.readings import Recording, read_recording, read_start
 from layers.collectors.gpu.sampler import READY
+from layers.collectors.stopping import stop_family
 from parsers.children import child_command
 from parsers.errors import UsageError
 
@@ -79,15 +80,16 @@ class Sampler:
         return f"{self.source}: the sampler ended with code {code}: {words or 'no words'}" if code else ""
 
     def _kill(self) -> str:
+        """With its children: a listing that hangs would outlive it in a session of its own."""
         assert self._process.stdout is not None
         self._process.stdout.close()
-        self._process.kill()
-        try:
-            self._process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            pid = self._process.pid
-            return f"{self.source}: the sampler (pid {pid}) hangs in the driver and could not be ended"
+        left = stop_family(self._process.pid, grace_s=0, reap=self._reap).left
+        if left:
+            return f"{self.source}: the sampler (pid {left[0]}) hangs in the driver and could not be ended"
         return f"{self.source}: the sampler hung and was killed; what it recorded is kept"
+
+    def _reap(self) -> None:
+        self._process.poll()
 
 
 class LiveSampling:

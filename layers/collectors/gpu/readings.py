@@ -1,7 +1,8 @@
 """Reads a recording of the sampler back: its series, and what the sampling itself cost.
 
-Readings of overlapping calls are put in the order of their time. A recording whose sampler was killed reads
-like any other; it lacks the last second of its own cost.
+Readings of overlapping calls are put in the order of their time. Values that their metric cannot have are left
+out and counted, as in a log. A recording whose sampler was killed reads like any other; it lacks the last
+second of its own cost.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.record_log import read_records
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
+from parsers.metric_limits import limits_of
 from parsers.sampler_failures import failure_in
 from parsers.series_model import Metric, SampledFile, Series
 
@@ -45,7 +47,8 @@ class ProbeCost:
 
 @dataclass(frozen=True, slots=True)
 class SamplerCost:
-    """What a sampler used of the machine: `cpu_share` counts one core as 1; None where it never said."""
+    """What a sampler used of the machine: `cpu_share` counts one core as 1; None where it never said.
+    `elapsed_ns`: from the start of the recording to its last record, where it was killed."""
 
     source: str
     period_ns: int
@@ -161,16 +164,20 @@ def _series(readings: Iterable[Record]) -> Iterator[Series]:
 
 def _one_series(entity: str, name: str, column: Column) -> Series:
     field_name, pid = split_process(name)
-    at_ns = np.array(column.wall_ns, np.int64)
+    metric = METRIC_OF.get(field_name, Metric.OTHER)
+    at_ns, values = np.array(column.wall_ns, np.int64), np.array(column.values, np.float64)
+    low, high = limits_of(metric)
     order = np.argsort(at_ns, kind="stable")
+    kept = order[(values[order] >= low) & (values[order] <= high)]
     return Series(
-        metric=METRIC_OF.get(field_name, Metric.OTHER),
+        metric=metric,
         field=field_name,
         entity=entity,
         device=column.device,
-        at_ns=at_ns[order],
-        values=np.array(column.values, np.float64)[order],
+        at_ns=at_ns[kept],
+        values=values[kept],
         missing=column.missing,
+        out_of_range=len(values) - len(kept),
         pid=pid,
     )
 
@@ -203,7 +210,7 @@ def _cost(start: Start, records: list[Record], readings: list[Record]) -> Sample
     return SamplerCost(
         source=start.source,
         period_ns=start.period_ns,
-        elapsed_ns=last["elapsed_ns"] if last else 0,
+        elapsed_ns=last["elapsed_ns"] if last else records[-1]["mono_ns"] - records[0]["mono_ns"],
         cpu_share=last["cpu_ns"] / last["elapsed_ns"] if last and last["elapsed_ns"] else None,
         probes=tuple(_probe_cost(*count, calls) for count in counts),
     )

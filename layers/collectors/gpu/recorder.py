@@ -20,6 +20,7 @@ from typing import Any
 
 from layers.collectors.gpu.source import Description, Entity, ProbeCount, Reading
 from layers.evidence.record_log import RecordLog
+from parsers.sampler_failures import MAX_TEXT_CHARACTERS
 
 MAX_NOTES = 100
 """Different texts that are worth keeping; a program that finds new words all the time says nothing new."""
@@ -62,8 +63,9 @@ class Recorder:
 
     def note(self, text: str) -> None:
         """Once for each text: some programs repeat their complaint with every sample."""
-        if len(self._notes) < MAX_NOTES and self._first(self._notes, text):
-            self._append("note", {"text": text})
+        short = text[:MAX_TEXT_CHARACTERS]
+        if len(self._notes) < MAX_NOTES and self._first(self._notes, short):
+            self._append("note", {"text": short})
 
     def cost(self, counts: Sequence[ProbeCount]) -> None:
         record = {

@@ -16,8 +16,9 @@ from layers.collectors.gpu.source import Description, Entity, Reading, Sink, Sou
 from parsers.sampled_cells import MIB, Malformed, read_number
 
 PROGRAM = "nvidia-smi"
-LIST_TIMEOUT_S = 30.0
-"""A first call without persistence mode loads the driver, which takes seconds (6 s reported)."""
+LIST_TIMEOUT_S = 15.0
+"""A first call without persistence mode loads the driver, which takes seconds (6 s reported). Shorter than a
+sampler is given to begin (`live.START_TIMEOUT_S`), so that it says itself what hung."""
 NS_PER_MS = 1_000_000
 
 SCALES = {
