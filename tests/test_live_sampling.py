@@ -314,7 +314,8 @@ def test_a_listing_that_hangs_does_not_outlive_the_sampling(
 ) -> None:
     monkeypatch.setattr(live_module, "START_TIMEOUT_S", 2)
     monkeypatch.setattr(live_module, "STOP_TIMEOUT_S", 0.5)
-    programs("nvidia-smi", f"#!/bin/sh\ntrap '' TERM INT\necho $$ > {tmp_path}/pid\nwhile :; do sleep 1; done\n")
+    deaf = f"trap '' TERM INT\necho $$ > {tmp_path}/pid\nwhile :; do sleep 1; done\n"
+    programs("nvidia-smi", f"#!/bin/sh\n{deaf}")
     live = play(util="90", init="18", seconds=0)
     assert live.problems[-1] == "nvidia-smi: no answer in 2 s"
     assert ended(int((tmp_path / "pid").read_text()))

@@ -275,3 +275,21 @@ def test_a_neighbour_that_comes_during_the_sampling_is_noted_PK165(
     assert code == Exit.OK and "PK164" not in codes(document)
     assert {row["device"] for row in document["devices"]} == {0}
     assert {one["device"] for one in document["sampling"]["watch"]["contended"]} >= {1}
+
+
+def test_a_live_sampling_that_is_told_to_end_is_judged_and_recorded(
+    monkeypatch: pytest.MonkeyPatch, library: Path, tmp_path: Path
+) -> None:
+    fake_nvml.play(monkeypatch, library, util="40", memory="2500", gpm="1")
+    log = tmp_path / "artifacts" / "samples-nvml.log"
+    command = [sys.executable, "-m", "perfkit", "layer1", "--live", "60", "--json"]
+    command += ["--investigation", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as sampling:
+        wait_for(lambda: log.exists() and log.read_text().count("utilization.gpu") > 25, "nothing is sampled")
+        sampling.terminate()
+        document = json.loads(sampling.communicate(timeout=PATIENCE_S)[0])
+    assert sampling.returncode == Exit.INTERRUPTED == document["verdict"]["exit_code"]
+    assert document["verdict"]["directional"] and "stopped early" in document["verdict"]["because"]
+    with Investigation.open(tmp_path, create=False) as investigation:
+        (kept,) = investigation.runs()
+    assert kept.document["sampling"]["asked_s"] == 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,8 @@ from layers.collectors.gpu.readings import Recording
 from layers.collectors.watching import Watching
 from layers.evidence.guard import Checked, apply_guards
 from layers.evidence.measurement import Artifact
-from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS, LiveFacts
+from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
+from layers.layer1_gpu_busy.live_facts import Asked, LiveFacts
 from layers.layer1_gpu_busy.sampled import analyse_samples
 from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
 from layers.preflight.machine import sees_host_pids
@@ -31,13 +33,14 @@ MAX_SECONDS = 24 * 3600
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """One live sampling: its recordings analysed as logs are, its checks, and its section of the document.
-    `watch`: the recordings of who else used the machine meanwhile."""
+    `watch`: the recordings of who else used the machine meanwhile. `cut_short`: it was told to end before."""
 
     analyses: tuple[SampledAnalysis, ...]
     guards: tuple[Checked, ...]
     recordings: tuple[Recording, ...]
     section: dict[str, Any]
     watch: tuple[Artifact, ...]
+    cut_short: bool
 
 
 def sample_now(
@@ -46,24 +49,29 @@ def sample_now(
     devices: Sequence[int] = (),
     step: Callable[[], None] = lambda: None,
     pids: Sequence[int] = (),
+    told: threading.Event | None = None,
 ) -> Sampled:
     """Sample into `folder`; `step` is called every STEP_S. Raises InvalidMeasurement where no GPU can be.
+
+    It ends early once `told` is set; what was sampled until then is all the same to be judged.
 
     `pids` are the service's; without any, those that are on the sampled cards now count as the service.
     """
     roots = [str(pid) for pid in pids or _on_cards(devices)]
     with Watching(folder, roots) as watching, LiveSampling(folder, DEFAULT_PERIOD_MS, devices) as live:
-        _wait(seconds if live.sampling else 0, step)
-    if not live.recordings:
+        asked = _wait(seconds, step, told or threading.Event()) if live.sampling else None
+    if asked is None:
         raise InvalidMeasurement(f"no GPU could be sampled: {'; '.join(live.problems)}")
     watched = watching.watched
     watch = read_watch(watched, None, devices, sees_host_pids()) if watched.recordings else None
+    facts = LiveFacts(live.recordings, live.without_sm, watch, asked, named=bool(pids))
     return Sampled(
         analyses=tuple(analyse_samples(recording.file) for recording in live.recordings),
-        guards=tuple(apply_guards(LIVE_GUARDS, LiveFacts(live.recordings, live.without_sm, watch))),
+        guards=tuple(apply_guards(LIVE_GUARDS, facts)),
         recordings=live.recordings,
-        section=_section(live) | {"watch": _watch_section(watch, watched.problems)},
+        section=_section(live, asked) | {"watch": _watch_section(watch, watched.problems)},
         watch=tuple(recording.artifact for recording in watched.recordings),
+        cut_short=asked.cut_short,
     )
 
 
@@ -82,11 +90,11 @@ def checked_seconds(seconds: float) -> float:
     return seconds
 
 
-def _wait(seconds: float, step: Callable[[], None]) -> None:
-    until = time.monotonic() + seconds
-    while (left_s := until - time.monotonic()) > 0:
-        time.sleep(min(STEP_S, left_s))
+def _wait(seconds: float, step: Callable[[], None], told: threading.Event) -> Asked:
+    began_ns, until = time.time_ns(), time.monotonic() + seconds
+    while (left_s := until - time.monotonic()) > 0 and not told.wait(min(STEP_S, left_s)):
         step()
+    return Asked(seconds, began_ns, time.time_ns(), told.is_set())
 
 
 def _watch_section(watch: WatchFacts | None, problems: Sequence[str]) -> dict[str, Any]:
@@ -100,8 +108,10 @@ def _watch_section(watch: WatchFacts | None, problems: Sequence[str]) -> dict[st
     return made
 
 
-def _section(live: LiveSampling) -> dict[str, Any]:
+def _section(live: LiveSampling, asked: Asked) -> dict[str, Any]:
     return {
+        "asked_s": asked.seconds,
+        "sampled_s": asked.length_s,
         "problems": live.problems,
         "samplers": [asdict(recording.cost) for recording in live.recordings],
         "gpus": [

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from layers.collectors.gpu.readings import Recording
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, first_few, limit, pct, time_text
+from layers.layer1_gpu_busy.guards_live_run import HOST_SHARED, TIME_NOT_COVERED
+from layers.layer1_gpu_busy.live_facts import LiveFacts
 from layers.preflight.watch import Stretch, times, touched_samples
 from layers.preflight.watch_guards import WatchFacts, arrival_text, stretch_text
-from parsers.series_model import NO_PROCESS, Metric
+from parsers.series_model import NO_PROCESS, FailureKind, Metric
 
 MISSED_SHARE = 0.1
 """Ticks without a sample above which the series is thinner than it was asked to be. perfkit's choice."""
@@ -18,16 +18,6 @@ CPU_SHARE = 0.2
 """Of one core, above which the sampler is load of its own on a small host. perfkit's choice: 50 ms on two
 GPUs costs a few percent."""
 SM_METRICS = (Metric.SM_ACTIVE_RATIO, Metric.TENSOR_ACTIVE_RATIO)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveFacts:
-    """All recordings of one sampling, and what a watch over all cards saw meanwhile. `without_sm`: why SM
-    activity is missing, in the samplers' own words (empty: they do not say)."""
-
-    recordings: Sequence[Recording]
-    without_sm: str = ""
-    watch: WatchFacts | None = None
 
 
 def _off_cadence(facts: LiveFacts) -> Outcome | None:
@@ -51,9 +41,14 @@ def _costs_cpu(facts: LiveFacts) -> Outcome | None:
 
 def _lost(facts: LiveFacts) -> Outcome:
     lost = [one for recording in facts.recordings for one in recording.lost]
-    if not lost:
-        return Outcome(False, "every GPU answered to the end")
-    return Outcome(True, "; ".join(f"{one.entity}: {one.why}" for one in lost))
+    said = [f"{one.entity}: {one.why}" for one in lost] or _said_lost(facts)
+    return Outcome(bool(said), "; ".join(said) or "no sampler said that a GPU was lost")
+
+
+def _said_lost(facts: LiveFacts) -> list[str]:
+    """The words of a sampler that prints them and does not say of which card."""
+    failures = [failure for recording in facts.recordings for failure in recording.file.failures]
+    return [failure.text for failure in failures if failure.kind is FailureKind.GPU_LOST]
 
 
 def _sm_not_measured(facts: LiveFacts) -> Outcome | None:
@@ -141,7 +136,7 @@ GPU_LOST = Guard(
     effect=Effect.NOTE,
     sees="A series that ends before the others.",
     cause="The GPU fell off the bus, or needs a reset (Xid errors in the kernel's log say why).",
-    detection="NVML answers GPU_IS_LOST or RESET_REQUIRED.",
+    detection="NVML answers GPU_IS_LOST or RESET_REQUIRED, or nvidia-smi says so.",
     remedy="Look at dmesg for Xid; the samples before the loss stand, those of the other cards too.",
     source="gpustat issues 125 and 144, nvgpu issue 6: one lost card must not end the others' samples.",
     check=_lost,
@@ -198,4 +193,6 @@ LIVE_GUARDS: tuple[Guard[LiveFacts], ...] = (
     SM_ACTIVITY_NOT_MEASURED,
     FOREIGN_SPIKE,
     NEW_GPU_PROCESS,
+    TIME_NOT_COVERED,
+    HOST_SHARED,
 )

@@ -11,8 +11,18 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 
 
-def with_live_checks(result: Result, guards: Sequence[Checked]) -> Result:
-    """The result with these guards: where one of them is directional, its word and findings only hint."""
+def with_live_checks(result: Result, guards: Sequence[Checked], *, cut_short: bool = False) -> Result:
+    """The result with these guards: where one of them is directional, its word and findings only hint.
+
+    `cut_short`: the sampling was interrupted, which its exit code says.
+    """
+    checked = _with_doubts(result, guards)
+    if not cut_short:
+        return checked
+    return replace(checked, verdict=replace(checked.verdict, exit_code=Exit.INTERRUPTED))
+
+
+def _with_doubts(result: Result, guards: Sequence[Checked]) -> Result:
     guarded = replace(result, guards=[*result.guards, *guards])
     doubts = [c for c in guards if c.fired and c.effect is Effect.DIRECTIONAL]
     if not doubts or result.verdict.exit_code not in (Exit.OK, Exit.NO_CONCLUSION):

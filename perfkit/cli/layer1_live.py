@@ -13,6 +13,7 @@ import typer
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, pct, time_text
 from perfkit.cli import output
+from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer1_added_sections import AddedSection
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Pid = Annotated[
 def sample_live(
     seconds: float, devices: Sequence[int], pids: Sequence[int], investigation: Path, keep: bool
 ) -> Sampled:
-    """Sample now; recordings are kept as artifacts of the investigation, or nowhere."""
+    """Sample now, or until told to end; recordings are kept as artifacts of the investigation, or nowhere."""
     from layers.evidence.store import ARTIFACTS
     from layers.layer1_gpu_busy.collect_live import STEP_S, checked_seconds, sample_now
 
@@ -46,15 +47,16 @@ def sample_live(
         folder = investigation / ARTIFACTS
         if not keep:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        told = stack.enter_context(told_to_end())
         step = stack.enter_context(output.progress(f"sampling for {seconds:g} s", steps))
-        return sample_now(seconds, folder, devices, step, pids)
+        return sample_now(seconds, folder, devices, step, pids, told)
 
 
 def with_sampling(result: Result, sampled: Sampled) -> Result:
     """The result with the checks of the sampling."""
     from layers.layer1_gpu_busy.judge_live import with_live_checks
 
-    return with_live_checks(result, sampled.guards)
+    return with_live_checks(result, sampled.guards, cut_short=sampled.cut_short)
 
 
 def sampling_section(sampled: Sampled) -> AddedSection:

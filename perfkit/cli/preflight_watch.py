@@ -1,17 +1,15 @@
 """`perfkit preflight --watch`: a spot check of the machine for as long as something else runs.
 
-It ends after its seconds, or with Ctrl-C (or SIGTERM, since a shell's background job hears no Ctrl-C). What
-was recorded is judged and kept either way. Ctrl-C is how a watch without seconds ends, so its exit code is
-the verdict's; one with seconds was then cut short, and exits 130.
+It ends after its seconds, or with Ctrl-C (or another signal of `ending`). What was recorded is judged and
+kept either way. Ctrl-C is how a watch without seconds ends, so its exit code is the verdict's; one with
+seconds was then cut short, and exits 130.
 """
 
 from __future__ import annotations
 
-import signal
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +18,7 @@ from layers.evidence.result import Result
 from layers.evidence.wording import counted, pct
 from parsers.errors import UsageError
 from perfkit.cli import output
+from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer1_view import show_checks, show_headline
 from perfkit.cli.messages import say
 from perfkit.cli.record import record_result
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 7 * 24 * 3600
 """A week of looks fills a few GB on eight GPUs; nobody means more."""
-ENDING = (signal.SIGINT, signal.SIGTERM)
 SHOWN = 10
 
 
@@ -55,7 +53,7 @@ def watch(
         folder = investigation / ARTIFACTS
         if not keep:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        told = stack.enter_context(_told_to_end())
+        told = stack.enter_context(told_to_end())
         with Watching(folder, roots) as watching:
             _announce(seconds, roots, watching.problems)
             told.wait(seconds)
@@ -91,28 +89,6 @@ def _running_launches() -> list[str]:
     nobody_listed = Inventory(None, None, ())
     tags = [one.key for one in find_families(nobody_listed) if one.kind is Kind.RUNNING]
     return [root for tag in tags for root in (tag, str(launcher_of(tag).pid))]
-
-
-@contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
-    """Set by the first Ctrl-C or SIGTERM; a second one does what it always did."""
-    told = threading.Event()
-    before = {number: signal.getsignal(number) for number in ENDING}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def end(*_: object) -> None:
-        restore()
-        told.set()
-
-    for number in ENDING:
-        signal.signal(number, end)
-    try:
-        yield told
-    finally:
-        restore()
 
 
 def _announce(seconds: float | None, roots: Sequence[str], problems: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """Reads a recording of the sampler back: its series, and what the sampling itself cost.
 
-Readings of overlapping calls are put in the order of their time. Values that their metric cannot have are left
-out and counted, as in a log. A recording whose sampler was killed reads like any other; it lacks the last
-second of its own cost.
+Readings of overlapping calls are put in the order of their time. Values that their metric cannot have are
+left out and counted, as in a log. A recording whose sampler was killed reads like any other; it lacks the
+last second of its own cost.
 """
 
 from __future__ import annotations
