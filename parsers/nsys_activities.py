@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from parsers.chrome_categories import for_busy_ratio
-from parsers.chrome_model import GRAPH, I64, KERNEL, MEMCPY, MEMSET, NO_STREAM, UNKNOWN_BYTES
+from parsers.chrome_model import GRAPH, I64, KERNEL, MEMCPY, MEMSET, NO_STREAM, UNKNOWN_BYTES, Bools
 from parsers.loss import Loss
 from parsers.nsys_distinct import distinct_rows
-from parsers.nsys_file import REQUIRED, Columns, NsysFile
+from parsers.nsys_file import REQUIRED, Columns, NsysFile, quoted
+from parsers.nsys_identity import MAX_DEVICE
 from parsers.nsys_names import NO_STRING, Names
 
 PREFIX = "CUPTI_ACTIVITY_KIND_"
@@ -59,6 +60,10 @@ class Activities:
     ordinal: I64
     no_time: I64
 
+    def select(self, keep: Bools) -> Activities:
+        """The rows that a mask picks."""
+        return Activities(*(getattr(self, name)[keep] for name in Activities.__slots__))
+
 
 COMMON: dict[str, int | None] = {
     "start": REQUIRED,
@@ -73,7 +78,8 @@ COMMON: dict[str, int | None] = {
 
 
 def read_activities(file: NsysFile, names: Names) -> Activities:
-    """All device work; rows that end before they start are dropped, and counted as lost."""
+    """All device work; rows that end before they start, or name no device that there can be, are dropped, and
+    counted as lost."""
     parts = []
     for suffix, kind, extra, name in _TABLES:
         columns = file.columns(PREFIX + suffix, COMMON | extra, may_hide_device_work=True)
@@ -83,12 +89,10 @@ def read_activities(file: NsysFile, names: Names) -> Activities:
 
 
 def _activities(file: NsysFile, table: str, columns: Columns, kind: int, name_id: I64) -> Activities:
-    keep = columns["end"] >= columns["start"]
-    if backwards := int(np.count_nonzero(~keep)):
-        what = f"{backwards:,} rows of {table} end before they start: dropped"
-        file.losses.append(Loss(what, -1, 0, backwards, may_hide_device_work=True))
-        columns = {column: values[keep] for column, values in columns.items()}
-        name_id = name_id[keep]
+    whole = _possible(file, table, columns)
+    if not whole.all():
+        columns = {column: values[whole] for column, values in columns.items()}
+        name_id = name_id[whole]
     rows = len(columns["start"])
     return Activities(
         start_ns=columns["start"],
@@ -103,6 +107,20 @@ def _activities(file: NsysFile, table: str, columns: Columns, kind: int, name_id
         ordinal=columns["deviceId"],
         no_time=((columns["start"] == 0) & (columns["end"] == 0)).astype(np.int64),
     )
+
+
+def _possible(file: NsysFile, table: str, columns: Columns) -> Bools:
+    """Which rows can be; those that cannot are counted as lost."""
+    device, whole = columns["deviceId"], np.ones(len(columns["start"]), bool)
+    for keep, why in (
+        (columns["end"] >= columns["start"], "end before they start"),
+        ((device >= 0) & (device <= MAX_DEVICE), "name no device that there can be"),
+    ):
+        if dropped := int(np.count_nonzero(whole & ~keep)):
+            what = f"{dropped:,} rows of {table} {why}: dropped"
+            file.losses.append(Loss(what, -1, 0, dropped, may_hide_device_work=True))
+        whole &= keep
+    return whole
 
 
 def _joined(parts: list[Activities]) -> Activities:
@@ -180,6 +198,10 @@ class RuntimeCalls:
     correlation: I64
     of_driver: I64
 
+    def select(self, keep: Bools) -> RuntimeCalls:
+        """The rows that a mask picks."""
+        return RuntimeCalls(*(getattr(self, name)[keep] for name in RuntimeCalls.__slots__))
+
 
 CALLS: dict[str, int | None] = {
     "start": REQUIRED,
@@ -211,7 +233,7 @@ def _without_version(name: str) -> str:
 def _graph_launches(file: NsysFile) -> str:
     if not file.has(RUNTIME_TABLE, "nameId"):
         return "WHERE 0"
-    used = f'SELECT nameId FROM "{file.find(RUNTIME_TABLE)}"'
+    used = f"SELECT nameId FROM {quoted(file.find(RUNTIME_TABLE) or RUNTIME_TABLE)}"
     strings = file.rows("StringIds", "id, value", f"WHERE id IN ({used})")
     wanted = [str(i) for i, name in strings if for_busy_ratio("cuda_runtime", str(name))]
     return f"WHERE nameId IN ({', '.join(wanted)})"

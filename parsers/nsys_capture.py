@@ -6,12 +6,14 @@ target's command line and environment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from parsers.nsys_file import NsysFile
 from parsers.nsys_identity import pid_of
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE, NsysCapture, Trouble
+from parsers.nsys_times import FARTHEST_NS
 
 EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Since 2023.3, and before."""
@@ -28,6 +30,9 @@ EXPORT_OPTIONS = (
 TRACED, SCOPE, GRAPHS = "COLLECT_CUDA_TRACE", "CUDA_TRACE_SCOPE", "CUDA_GRAPH_TRACE_OPTIONS:MODE"
 """Capture options, some under `PROCESS_n:`. Since 2026 the scope says whether CUDA is traced, and the
 process's own flag stays false."""
+
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+"""18 digits of nanoseconds are 31 years."""
 
 SYSTEM_WIDE_SCOPES = ("ProcessTree", "SystemWide")
 MODES = {"Graph": GRAPH_MODE, "Node": NODE_MODE}
@@ -67,11 +72,16 @@ def read_capture(file: NsysFile, processes: Collection[int] = ()) -> NsysCapture
         product=export.get("EXPORT_PRODUCT_VERSION", ""),
         cuda_traced=_cuda_traced(file),
         cuda_graphs=next((MODES[v] for v in _option(file, GRAPHS) if v in MODES), ""),
-        duration_ns=_number(file, "ANALYSIS_DETAILS", "duration"),
+        duration_ns=read_duration_ns(file),
         time_cut=any(export.get(name) for name in TIME_CUTS),
         tables_chosen=bool(export.get(TABLES_CHOSEN)),
         troubles=_troubles(file, processes),
     )
+
+
+def read_duration_ns(file: NsysFile) -> int | None:
+    """The length of the recording; None where the export does not say, or says what cannot be."""
+    return _number(file, "ANALYSIS_DETAILS", "duration")
 
 
 def read_clock(file: NsysFile) -> Clock:
@@ -81,7 +91,7 @@ def read_clock(file: NsysFile) -> Clock:
     if export.get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
         return Clock(started_ns, 0)
     shift = export.get("EXPORT_PARAM_TIME_SHIFT", "0")
-    shift_ns = int(shift) if shift.lstrip("-").isdecimal() else 0
+    shift_ns = int(shift) if WHOLE_NUMBER.fullmatch(shift) else 0
     return Clock(shift_ns, started_ns - shift_ns if started_ns else 0)
 
 
@@ -108,7 +118,9 @@ def _cuda_traced(file: NsysFile) -> bool | None:
 def _number(file: NsysFile, table: str, column: str) -> int | None:
     if not file.has(table, column):
         return None
-    values = [value for (value,) in file.rows(table, column) if isinstance(value, int)]
+    values = [
+        value for (value,) in file.rows(table, column) if isinstance(value, int) and value < FARTHEST_NS
+    ]
     return max(values) if values else None
 
 
@@ -118,6 +130,6 @@ def _troubles(file: NsysFile, processes: Collection[int]) -> tuple[Trouble, ...]
     texts = [
         str(text)
         for text, process in file.rows("DIAGNOSTIC_EVENT", "text, globalPid")
-        if not processes or process in processes or not pid_of(process or 0)
+        if not processes or process in processes or not (isinstance(process, int) and pid_of(process))
     ]
     return tuple(trouble for part, trouble in MESSAGES if any(part in text for text in texts))

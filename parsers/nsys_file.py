@@ -3,6 +3,7 @@
 The file is never altered and nothing is created beside it: no journal, no write-ahead log, no index. Columns
 are named one by one, since exports hold the target's whole environment and output. Versions differ: a table
 may bear a `_V2`, columns come and go, and a table without rows is absent. What a damaged file lost is listed.
+Tables that are none of nsys's may lie beside its own; views are never read, since they are foreign code.
 Do not expect more than about a million rows a second: rows pass through Python's sqlite3.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -35,13 +36,19 @@ EXPORT_COMMAND = "nsys export --type sqlite"
 BLOCK_ROWS = 16_384
 """Rows that are Python objects at one time."""
 
+VERSION_DIGITS = 3
+"""Of a version of a table; public ones have one."""
+
 LOCK_WAIT_S = 2.0
 NULL = -(1 << 62)
+INT64_END = 2.0**63
 REQUIRED = None
 
 Row = tuple[Any, ...]
 Columns = dict[str, I64]
 
+_UNFINISHED = "SQLITE_READONLY"
+"""SQLite would have to undo a write of somebody else first, and this connection cannot write."""
 _IN_USE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_IOERR", "SQLITE_NOTADB")
 
@@ -108,19 +115,31 @@ class NsysFile:
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
         self.losses: list[Loss] = []
+        self._found: dict[str, str | None] = {}
         self._connection = connection
         try:
             # A file that was cut is refused as a whole otherwise. The connection cannot write either way.
             connection.execute("PRAGMA writable_schema = ON")
             connection.execute("BEGIN")
-            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            self._columns = {str(name): self._columns_of(str(name)) for (name,) in names}
+            names = self._names_of("table")
+            self._columns = {name: columns for name in names if (columns := self._columns_of(name))}
+            self._views = set(self._names_of("view"))
         except sqlite3.DatabaseError as error:
             raise self._unreadable(error) from error
 
+    def _names_of(self, kind: str) -> list[str]:
+        rows = self._connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,))
+        return [str(name) for (name,) in rows]
+
     def _columns_of(self, table: str) -> frozenset[str]:
-        rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-        return frozenset(str(name) for (name,) in rows)
+        """The columns of a table; none of one that only a SQLite with another extension can open."""
+        try:
+            rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+            return frozenset(str(name) for (name,) in rows)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+                return frozenset()
+            raise
 
     @property
     def tables(self) -> Mapping[str, frozenset[str]]:
@@ -128,10 +147,29 @@ class NsysFile:
         return self._columns
 
     def find(self, table: str) -> str | None:
-        """The table of this name, or its latest version (`NAME_V3`); None where there is none."""
-        versions = re.compile(rf"{re.escape(table)}(?:_V(\d+))?")
-        found = [(int(m[1] or 0), name) for name in self._columns if (m := versions.fullmatch(name))]
-        return max(found)[1] if found else None
+        """The table of this name, or its latest version (`NAME_V3`), one with rows first; None where there is
+        none."""
+        if table not in self._found:
+            versions = re.compile(rf"{re.escape(table)}(?:_V(\d{{1,{VERSION_DIGITS}}}))?", re.ASCII)
+            found = [(int(m[1] or 0), name) for name in self._columns if (m := versions.fullmatch(name))]
+            latest = [name for _, name in sorted(found, reverse=True)]
+            filled = (name for name in latest if len(latest) > 1 and self._has_rows(name))
+            self._found[table] = next(filled, latest[0] if latest else None)
+        return self._found[table]
+
+    def _has_rows(self, name: str) -> bool:
+        try:
+            return self._connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 1").fetchone() is not None
+        except sqlite3.DatabaseError:
+            return True  # a damaged one had rows, and its reader says what was lost
+
+    def count(self, table: str) -> int:
+        """Rows of a table, by the last row id where it has one, since to count them would read all of it."""
+        try:
+            last = next(self.rows(table, "max(rowid)"), (0,))[0] or 0
+        except UnreadableInput:
+            last = None  # a table WITHOUT ROWID
+        return last if isinstance(last, int) else int(next(self.rows(table, "count(*)"), (0,))[0])
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table is there with all of these columns."""
@@ -149,12 +187,13 @@ class NsysFile:
         """Rows of a table, BLOCK_ROWS at a time; where the file is damaged, those up to the damage."""
         name, read, damage = self.find(table), 0, None
         if name is None:
+            self._miss_view(table, may_hide_device_work)
             return
         cursor: Iterator[Row] | None = None
         while damage is None:
             rows: list[Row] = []
             try:
-                cursor = cursor or self._connection.execute(f'SELECT {columns} FROM "{name}" {where}')
+                cursor = cursor or self._connection.execute(f"SELECT {columns} FROM {quoted(name)} {where}")
                 rows.extend(islice(cursor, BLOCK_ROWS))
             except sqlite3.DatabaseError as error:
                 damage = error
@@ -164,6 +203,12 @@ class NsysFile:
             yield rows
         if damage is not None:
             self._lose(name, read, damage, may_hide_device_work)
+
+    def _miss_view(self, table: str, may_hide_device_work: bool) -> None:
+        if table in self._views:
+            self._views.remove(table)  # said once
+            what = f"{table} is a view, which nsys never writes: not read"
+            self.losses.append(Loss(what, -1, 0, 0, may_hide_device_work))
 
     def _lose(self, table: str, read: int, damage: sqlite3.DatabaseError, may_hide_device_work: bool) -> None:
         """Note what damage cost; anything but damage stops the reading."""
@@ -191,12 +236,14 @@ class NsysFile:
         present = self._columns[name] if name else frozenset()
         if name:
             self._check(name, present, wanted)
+        else:
+            self._miss_view(table, may_hide_device_work)
         read = [column for column in wanted if column in present]
         sql = ", ".join(f'ifnull("{c}", {NULL if wanted[c] is REQUIRED else wanted[c]})' for c in read)
         pieces: list[list[I64]] = [[] for _ in read]
         dropped = 0
         for rows in self.blocks(table, sql, where, may_hide_device_work=may_hide_device_work) if read else ():
-            block = self._as_array(rows, len(read), table)
+            block = self.as_array(rows, len(read), table)
             keep = np.ones(len(block), bool)
             for i, column in enumerate(read):
                 if wanted[column] is REQUIRED:
@@ -208,7 +255,7 @@ class NsysFile:
             for piece, column_values in zip(pieces, kept.T, strict=True):
                 piece.append(np.ascontiguousarray(column_values))
         if dropped:
-            what = f"{dropped:,} rows of {table} without a time or an id: dropped"
+            what = f"{dropped:,} rows of {table} without a time or an id that can be: dropped"
             self.losses.append(Loss(what, -1, 0, dropped, may_hide_device_work))
         return self._joined(wanted, dict(zip(read, pieces, strict=True)))
 
@@ -220,9 +267,12 @@ class NsysFile:
                 "not know; export with an nsys of 2020 to 2026, or report this"
             )
 
-    def _as_array(self, rows: list[Row], width: int, table: str) -> I64:
+    def as_array(self, rows: Sequence[Row], width: int, table: str) -> I64:
+        """Rows of integers; one with a number beyond 64 bits is all NULL. Raises UnreadableInput for text."""
         try:
-            values = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
+            values = _integers(rows, width)
+        except OverflowError:
+            values = _integers([row if all(map(_fits, row)) else (NULL,) * width for row in rows], width)
         except (TypeError, ValueError) as error:
             raise UnreadableInput(f"{self.path}: table {table} holds text where a number belongs") from error
         return values.reshape(-1, width)
@@ -235,9 +285,26 @@ class NsysFile:
 
     def _unreadable(self, error: sqlite3.DatabaseError) -> UnreadableInput:
         name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(_UNFINISHED):
+            advice = "the export was interrupted or is still running: export it again"
+            return UnreadableInput(f"{self.path}: an unfinished write lies in {self.path}-journal: {advice}")
         if name.startswith(_IN_USE):
             advice = "wait until the export has finished, or give a copy"
             return UnreadableInput(f"{self.path}: another program is writing it: {advice}")
         if name.startswith(_DAMAGED):
             return UnreadableInput(f"{self.path}: the database is damaged ({error}): copy or export it again")
         return UnreadableInput(f"{self.path}: SQLite cannot read it ({error}): copy or export it again")
+
+
+def quoted(name: str) -> str:
+    """A name of a table as SQL, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _integers(rows: Sequence[Row], width: int) -> I64:
+    return np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
+
+
+def _fits(value: object) -> bool:
+    """Whether a cell is no number, or one of 64 bits: a REAL may hold 1e308 or infinity."""
+    return not isinstance(value, float) or -INT64_END <= value < INT64_END

@@ -59,9 +59,9 @@ def read_ranges(file: NsysFile, names: Names, busy_only: bool) -> tuple[Spans, B
     columns = f"start, ifnull(end, {NULL}), ifnull(globalTid, 0), text, {text_id}"
     known = file.has(NVTX_TABLE, "start", "end", "globalTid", "text", "eventType")
     for rows in file.blocks(NVTX_TABLE, columns, RANGES, may_hide_device_work=False) if known else ():
-        named = [split_name(text if text is not None else texts.get(i, "")) for *_, text, i in rows]
+        named = [split_name(str(text) if text is not None else texts.get(i, "")) for *_, text, i in rows]
         keep = [i for i, (name, _) in enumerate(named) if not busy_only or for_busy_ratio(ANNOTATION, name)]
-        times.append(np.array([rows[i][:3] for i in keep], np.int64).reshape(-1, 3))
+        times.append(file.as_array([rows[i][:3] for i in keep], 3, NVTX_TABLE))
         name_ids.append(np.array([names.of(named[i][0]) for i in keep], np.int64))
         operators.append(np.array([named[i][1] for i in keep], bool))
     start_ns, end_ns, thread = np.concatenate(times).T
@@ -72,10 +72,8 @@ def _registered(file: NsysFile, names: Names) -> tuple[dict[int, str], str]:
     """The texts of ranges that name theirs by id, and the column of that id (SQL)."""
     if not file.has(NVTX_TABLE, "textId"):
         return {}, "NULL"
-    ids = [
-        i for (i,) in file.rows(NVTX_TABLE, "DISTINCT textId", "WHERE textId IS NOT NULL AND text IS NULL")
-    ]
-    return dict(names.strings(ids)), "textId"
+    rows = file.rows(NVTX_TABLE, "DISTINCT textId", "WHERE text IS NULL")
+    return dict(names.strings([i for (i,) in rows if isinstance(i, int)])), "textId"
 
 
 @lru_cache(maxsize=REMEMBERED_NAMES)

@@ -21,6 +21,9 @@ from parsers.nsys_names import Names
 PID_SHIFT, ID_MASK = 24, 0xFFFFFF
 """A global id holds 24 bits of thread and 24 bits of process, below those of the machine."""
 
+MAX_DEVICE = (1 << 16) - 1
+"""Far beyond the GPUs of any machine; a larger number is damage."""
+
 NO_GPU = "Microsoft Basic Render Driver"
 """What Windows lists beside the real ones."""
 
@@ -59,12 +62,17 @@ def find_devices(file: NsysFile, process: I64, ordinal: I64) -> tuple[tuple[Nsys
     return devices, np.array(numbers, np.int64)[which]
 
 
+def is_device(number: object) -> bool:
+    """Whether a cell is the number of a device or GPU."""
+    return isinstance(number, int) and 0 <= number <= MAX_DEVICE
+
+
 def _mapping(file: NsysFile) -> dict[tuple[int, int], int]:
     """(process id, ordinal) → GPU."""
     if not file.has("TARGET_INFO_CUDA_DEVICE", "pid", "cudaId", "gpuId"):
         return {}
     rows = file.rows("TARGET_INFO_CUDA_DEVICE", "pid, cudaId, gpuId")
-    return {(pid, ordinal): gpu for pid, ordinal, gpu in rows if None not in (pid, ordinal, gpu)}
+    return {(pid, ordinal): gpu for pid, ordinal, gpu in rows if is_device(gpu) and is_device(ordinal)}
 
 
 def name_devices(file: NsysFile, devices: Sequence[NsysDevice]) -> dict[int, str]:
@@ -81,7 +89,7 @@ def _gpu_names(file: NsysFile) -> dict[int, str]:
     if key is None:
         return {}
     rows = file.rows("TARGET_INFO_GPU", f"{key}, name")
-    return {gpu: str(name) for gpu, name in rows if name and name != NO_GPU}
+    return {gpu: str(name) for gpu, name in rows if is_device(gpu) and name and name != NO_GPU}
 
 
 def read_tracks(file: NsysFile, global_tids: Sequence[int], names: Names) -> list[Track]:
@@ -104,7 +112,7 @@ def _thread_names(file: NsysFile, wanted: set[int], names: Names) -> dict[int, s
     name_of = {
         tid: name_id for tid, name_id in file.rows("ThreadNames", "globalTid, nameId") if tid in wanted
     }
-    texts = dict(names.strings(sorted({i for i in name_of.values() if i is not None})))
+    texts = dict(names.strings(sorted({i for i in name_of.values() if isinstance(i, int)})))
     return {tid: texts.get(name_id, "") for tid, name_id in name_of.items()}
 
 

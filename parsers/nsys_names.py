@@ -50,4 +50,5 @@ class Names:
         for at in range(0, len(ids), IDS_PER_QUERY):
             wanted = ", ".join(map(str, ids[at : at + IDS_PER_QUERY]))
             for string_id, value in self._file.rows("StringIds", "id, value", f"WHERE id IN ({wanted})"):
-                yield int(string_id), str(value)
+                if isinstance(string_id, int):
+                    yield string_id, str(value)

@@ -18,10 +18,10 @@ from parsers.chrome_model import GRAPH, ChromeTrace, TraceMeta
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 from parsers.nsys_activities import PREFIX, WORK_TABLES, Activities, read_activities, read_runtime_calls
-from parsers.nsys_capture import Clock, read_capture, read_clock
-from parsers.nsys_file import EXPORT_COMMAND, NsysFile, open_export
+from parsers.nsys_capture import Clock, read_capture, read_clock, read_duration_ns
+from parsers.nsys_file import EXPORT_COMMAND, NULL, NsysFile, open_export
 from parsers.nsys_gpu_metrics import read_gpu_metrics
-from parsers.nsys_host import NO_SPANS, read_os_calls, read_overhead, read_ranges
+from parsers.nsys_host import NO_SPANS, Spans, read_os_calls, read_overhead, read_ranges
 from parsers.nsys_identity import find_devices, name_devices, process_of, read_tracks
 from parsers.nsys_model import CUT_BELOW_SHARE, GRAPH_MODE, NODE_MODE, NsysCapture, NsysExport
 from parsers.nsys_names import Names
@@ -34,6 +34,7 @@ from parsers.nsys_tables import (
     inventory,
     os_spans,
 )
+from parsers.nsys_times import TimeLimits, held, limits_of
 from parsers.regular_file import open_regular
 
 KNOWN_TABLES = ("StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "TARGET_INFO_GPU")
@@ -57,7 +58,8 @@ def read_nsys_export(path: str, *, busy_only: bool = False) -> NsysExport:
 
 def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     names, clock = Names(file), read_clock(file)
-    work, host = read_activities(file, names), _read_host(file, names, busy_only)
+    work, limits = _read_work(file, names, clock)
+    host = _read_host(file, names, busy_only, limits)
     if any(file.find(PREFIX + table) and not file.has(PREFIX + table, "globalPid") for table in WORK_TABLES):
         work, host = replace(work, process=np.zeros_like(work.process)), host.of_one_process()
     threads = host.threads
@@ -92,12 +94,38 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     return NsysExport(trace, capture, devices, os_spans(host.os_calls, threads), metrics)
 
 
-def _read_host(file: NsysFile, names: Names, busy_only: bool) -> HostColumns:
+def _read_work(file: NsysFile, names: Names, clock: Clock) -> tuple[Activities, TimeLimits]:
+    """Device work, without what lies outside the recording, and the limits of that."""
+    work = read_activities(file, names)
+    limits = limits_of(clock.zero_ns, read_duration_ns(file), work.start_ns, work.end_ns)
+    what = "device operations"
+    return work.select(
+        held(file, what, limits, work.start_ns, work.end_ns, may_hide_device_work=True)
+    ), limits
+
+
+def _read_host(file: NsysFile, names: Names, busy_only: bool, limits: TimeLimits) -> HostColumns:
     calls = read_runtime_calls(file, names, busy_only)
+    calls = calls.select(
+        held(file, "CUDA calls", limits, calls.start_ns, calls.end_ns, may_hide_device_work=False)
+    )
     ranges, are_operators = read_ranges(file, names, busy_only)
+    ends_ns = np.where(ranges.end_ns == NULL, ranges.start_ns, ranges.end_ns)
+    inside = held(file, "NVTX ranges", limits, ranges.start_ns, ends_ns, may_hide_device_work=False)
     overhead = NO_SPANS if busy_only else read_overhead(file, names)
     os_calls = NO_SPANS if busy_only else read_os_calls(file, names, np.unique(calls.thread))
-    return HostColumns(calls, ranges, are_operators, overhead, os_calls)
+    return HostColumns(
+        calls,
+        ranges.select(inside),
+        are_operators[inside],
+        _held_spans(file, "stretches of work for the profiler", limits, overhead),
+        _held_spans(file, "system calls", limits, os_calls),
+    )
+
+
+def _held_spans(file: NsysFile, what: str, limits: TimeLimits, spans: Spans) -> Spans:
+    keep = held(file, what, limits, spans.start_ns, spans.end_ns, may_hide_device_work=False)
+    return spans.select(keep)
 
 
 def _completed(capture: NsysCapture, work: Activities, host: HostColumns) -> NsysCapture:

@@ -90,9 +90,10 @@ def by_start(start_ns: I64, end_ns: I64) -> I64:
 
 
 def unique_correlation(correlation: I64, process: I64, processes: I64) -> I64:
-    """Correlation ids that no two processes share; ids count from 1, so 0 is none."""
+    """Correlation ids that no two processes share; ids count from 1 in 32 bits, so 0 is none."""
     number = np.searchsorted(processes, process)
-    return np.where(correlation > 0, (number << PROCESS_SHIFT) + correlation, NO_CORRELATION)
+    known = (correlation > 0) & (correlation < 1 << PROCESS_SHIFT)
+    return np.where(known, (number << PROCESS_SHIFT) + correlation, NO_CORRELATION)
 
 
 def host_spans(host: HostColumns, processes: I64, threads: I64, end_ns: int) -> HostSpans:
@@ -152,6 +153,4 @@ def inventory(file: NsysFile) -> list[CategoryCount]:
 
 
 def _row(file: NsysFile, table: str, role: str) -> CategoryCount:
-    """Rows counted by the last row id, since to count them would read the whole table."""
-    last = next(file.rows(table, "max(rowid)"), (0,))[0] or 0
-    return CategoryCount(table, "row", int(last), str(role))
+    return CategoryCount(table, "row", file.count(table), str(role))

@@ -18,8 +18,8 @@ from layers.layer1_gpu_busy.nsys_facts import MetricMean
 from layers.layer1_gpu_busy.nsys_metrics import LONGEST_PERIODS, weighted_mean
 from parsers.nsys_gpu_metrics import metric_of
 from parsers.nsys_sqlite import read_nsys_export
-from parsers.series_model import Metric, Series
-from tests.writers.nsys import PID, STARTED_NS, NsysBuilder
+from parsers.series_model import NO_DEVICE, Metric, Series
+from tests.writers.nsys import MACHINE, PID, STARTED_NS, NsysBuilder
 
 SM, TENSOR, GR = Metric.SM_ACTIVE_RATIO, Metric.TENSOR_ACTIVE_RATIO, Metric.GR_ACTIVE_RATIO
 
@@ -163,3 +163,41 @@ def test_a_mean_is_the_area_under_the_samples_over_their_length(samples: list[tu
 
 def series(at: list[int], values: list[float]) -> Series:
     return Series(SM, "SMs Active", "gpu 0", 0, np.array(at, np.int64), np.array(values, np.float64), 0)
+
+
+def test_of_two_names_for_one_metric_the_percentage_of_a_peak_is_taken_alone(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.metric(0, 2, "SM Active", [(at_ns, 90) for at_ns in range(1, 9)])
+    export.metric(0, 1, "SMs Active [Throughput %]", [(1, 30), (2, 30)])
+    sm = series_of(export, tmp_path)[0, SM]
+    assert (sm.field, sm.values.tolist()) == ("SMs Active [Throughput %]", [0.3, 0.3])
+
+
+def test_a_name_whose_samples_are_all_impossible_does_not_hide_another(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.metric(0, 1, "SMs Active [Throughput %]", [(1, 250), (2, 250)])
+    export.metric(0, 2, "SM Active", [(1, 90)])
+    assert series_of(export, tmp_path)[0, SM].values.tolist() == [0.9]
+
+
+@pytest.mark.parametrize("second", ["SMs Active [Throughput %]", "Tensor Active [Throughput %]"])
+def test_gpus_that_share_their_low_bits_are_not_mixed_and_name_no_device(second: str, tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.metric(0, 1, "SMs Active [Throughput %]", [(1, 30)])
+    export.metric(256, 1, second, [(1, 80)])
+    found = read_nsys_export(str(export.write(tmp_path / "export.sqlite"))).metrics
+    assert [(one.device, one.values.tolist()) for one in found] == [(NO_DEVICE, [0.3]), (NO_DEVICE, [0.8])]
+
+
+def test_names_without_a_number_and_types_that_are_text_are_passed_over(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.row("TARGET_INFO_GPU_METRICS", typeId=None, metricId=None, metricName=None)
+    export.row("TARGET_INFO_GPU_METRICS", typeId="x", metricId=1, metricName="SMs Active")
+    export.metric(0, 5, "SMs Active [Throughput %]", [(1, 20)])
+    export.row("GPU_METRICS", timestamp=1e300, typeId=MACHINE, metricId=5, value=30)
+    sm = series_of(export, tmp_path)[0, SM]
+    assert (sm.values.tolist(), sm.missing) == ([0.2], 1)
+    export = NsysBuilder()
+    export.json_metrics(0, [(1, {"SM Active": 10**400}), (2, {"SM Active": 20})])
+    export.row("GENERIC_EVENT_TYPES", typeId="x", sourceId=1, data="{}")
+    assert series_of(export, tmp_path)[0, SM].values.tolist() == [0.2]
