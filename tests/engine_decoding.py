@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sample_engine.config.resolve import resolve
+from sample_engine.config.settings import Settings
 from sample_engine.device import Device
 from sample_engine.observe.metrics import Metrics
 from sample_engine.scheduling.decode_loop import DecodeLoop
@@ -80,6 +81,9 @@ class Bench:
             loop.turn()
         return [row.made for row in hall.rows]
 
+    def configure(self, **options: Any) -> None:
+        self.stage.configure(_settings(options))
+
     def count(self, name: str, value: str = "ar") -> float:
         return self.metrics.get(f"engine_{name}_total", value)
 
@@ -87,10 +91,13 @@ class Bench:
 @contextmanager
 def bench(**options: Any) -> Iterator[Bench]:
     """A tiny stage; options are settings by their flat names, over the baseline with keys on the device."""
-    chosen = {"size": "tiny", "preset": "baseline", "radix_key": "device", **options}
-    settings = resolve(options=chosen).settings
     with small_device(BUDGET_BYTES) as device, Metrics() as metrics:
-        yield Bench(device, ArStage(device, device.streams[0], settings, metrics), metrics)
+        yield Bench(device, ArStage(device, device.streams[0], _settings(options), metrics), metrics)
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    chosen = {"size": "tiny", "preset": "baseline", "radix_key": "device", **options}
+    return resolve(options=chosen).settings
 
 
 def prompt(index: int, steps: int = 8, temperature: float = 0.0) -> Prompt:

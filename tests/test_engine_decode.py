@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sample_engine.stages.payloads import EOS_ID
 from sample_engine.stages.stage import NoFreeSlot, execute
 from tests.engine_decoding import Bench, Codes, Hall, bench, prompt
 
 LENGTHS = (1, 5, 12, 3, 8, 20, 2, 9)
-PROMPTS = [prompt(index, LENGTHS[index % 8], 0.9 * (index % 3 == 0)) for index in range(40)]
+PROMPTS = [prompt(index, LENGTHS[index % 8], 0.9 * (index % 3 == 0)) for index in range(100)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def test_the_end_id_comes_at_the_last_step_and_only_there(alone: list[Codes]) ->
 
 
 def test_different_prompts_make_different_rows(alone: list[Codes]) -> None:
-    assert len({made[0] for made in alone}) > 30
+    assert len({made[0] for made in alone}) > 80
 
 
 def test_a_draw_is_decided_by_its_seed(eager: Bench) -> None:
@@ -157,3 +159,56 @@ def test_codes_are_handed_over_on_the_device_or_by_host_memory() -> None:
             assert handoff.on_device is on_device
             if handoff.host is not None:
                 assert handoff.host.array.tolist() == [list(one.codes) for one in made[1:4]]
+
+
+def test_switches_change_while_nothing_runs_and_the_codes_do_not() -> None:
+    asked = PROMPTS[:6]
+    with bench() as some:
+        before = some.decode(asked)
+        for key, graph in (("device", True), ("host", True), ("device", True), ("device", False)):
+            some.configure(radix_key=key, cuda_graph=graph)
+            replays = some.count("graph_replays")
+            made = some.decode(asked, lookahead=True)
+            assert [[row[:-1] for row in rows] for rows in made] == [
+                [row[:-1] for row in rows] for rows in before
+            ]
+            assert (some.count("graph_replays") > replays) == (key == "device" and graph)
+
+
+def test_switches_do_not_change_while_something_runs(eager: Bench) -> None:
+    slot = eager.stage.open(prompt(1))
+    with pytest.raises(ValueError, match="while nothing runs"):
+        eager.configure(cuda_graph=True)
+    eager.stage.close(slot)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=12),
+    leaving=st.sets(st.tuples(st.integers(0, 11), st.integers(0, 12))),
+    most=st.integers(1, 5),
+    min_batch=st.integers(1, 3),
+)
+def test_both_loops_make_the_same_whoever_leaves_and_when(
+    eager: Bench, lengths: list[int], leaving: set[tuple[int, int]], most: int, min_batch: int
+) -> None:
+    """Whoever stays makes all of its rows; who leaves in turn n has made the same first ones in both."""
+    asked = [prompt(index, steps) for index, steps in enumerate(lengths)]
+    halls = []
+    for lookahead in (False, True):
+        hall = Hall(eager.stage, asked, most)
+        loop = eager.loop(hall, lookahead, min_batch)
+        turn = 0
+        while not loop.is_idle:
+            loop.turn()
+            for place, row in enumerate(hall.rows):
+                if not row.ended and (place, turn) in leaving:
+                    hall.leave(row)
+            turn += 1
+        halls.append(hall)
+        assert eager.stage.free_slots == 32
+    for one, other in zip(halls[0].rows, halls[1].rows, strict=True):
+        common = min(len(one.made), len(other.made))
+        assert one.made[:common] == other.made[:common]
+        assert one.ended
+        assert other.ended

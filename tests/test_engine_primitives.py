@@ -56,7 +56,7 @@ def test_layer_norm_has_mean_of_its_bias_and_spread_of_its_gain(device: Emulated
     close(device, ops.layer_norm(*(upload(device, one) for one in (x, gain, bias))), expected)
 
 
-def test_embeddings_of_channels_are_summed_and_an_id_beyond_the_first_table_reads_its_last_row(
+def test_embeddings_of_channels_are_summed_and_an_id_beyond_a_table_reads_its_last_row(
     device: EmulatedDevice, ops: Ops
 ) -> None:
     tables = [random(5, 8), random(7, 8, seed=1), random(7, 8, seed=2)]

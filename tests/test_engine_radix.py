@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sample_engine.dtypes import INT64
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.models.sizes import CHANNELS
 from sample_engine.primitives.radix import BASE, FOLD, MODULUS, host_key
-from sample_engine.stages.frame_keys import DeviceKeys, HostKeys
+from sample_engine.stages.frame_keys import DeviceKeys, FrameKeys, HostKeys
 from sample_engine.stages.payloads import EOS_ID
 from tests.engine_builders import download, upload
 from tests.engine_decoding import bench, prompt
@@ -32,7 +33,13 @@ def device() -> Iterator[EmulatedDevice]:
 
 
 def keys_of(device: EmulatedDevice, rows: Rows) -> Rows:
-    return download(device, DeviceKeys(device, device.streams[0]).of(upload(device, rows)))
+    return written(device, DeviceKeys(device, device.streams[0]), rows)
+
+
+def written(device: EmulatedDevice, keys: FrameKeys, rows: Rows) -> Rows:
+    key = device.streams[0].empty((len(rows),), INT64)
+    keys.write(key, upload(device, rows))
+    return download(device, key)
 
 
 def horner(row: Sequence[int]) -> int:
@@ -86,7 +93,7 @@ def test_keys_of_a_request_collide_as_often_as_chance_says(device: EmulatedDevic
 def test_the_host_makes_keys_by_another_hash_under_the_same_rules(device: EmulatedDevice) -> None:
     rows = np.random.default_rng(4).integers(0, CODE_IDS, (8, CHANNELS))
     rows[3, 0] = EOS_ID
-    keys = download(device, HostKeys(device, device.streams[0]).of(upload(device, rows)))
+    keys = written(device, HostKeys(device, device.streams[0]), rows)
     assert keys.tolist() == [host_key(row, EOS_ID) for row in rows.tolist()]
     assert keys[3] == EOS_ID
     assert max(keys[:3]) < FOLD

@@ -25,11 +25,12 @@ COLUMNS = CHANNELS + 1
 
 @dataclass(frozen=True, slots=True)
 class ArState:
-    """One entry a slot. `rows`: the last row and its key. `codes` and `keys`: of all steps and positions so
-    far, for the vocoder and the prefix cache.
+    """One entry a slot. `rows`: the last row and its key; `key`: where the next row's is made. `codes` and
+    `keys`: of all steps and positions so far, for the vocoder and the prefix cache.
     """
 
     rows: Buffer
+    key: Buffer
     position: Buffer
     step: Buffer
     target: Buffer
@@ -52,6 +53,7 @@ class ArState:
 def make_ar_state(ops: Ops, slots: int, size: DecoderSize) -> ArState:
     state = ArState(
         rows=ops.stream.empty((slots, COLUMNS), INT64),
+        key=ops.stream.empty((slots,), INT64),
         position=ops.stream.empty((slots,), INT64),
         step=ops.stream.empty((slots,), INT64),
         target=ops.stream.empty((slots,), INT64),

@@ -30,7 +30,7 @@ class DecoderSize:
 
 AR_SIZES = {
     "tiny": DecoderSize(width=16, heads=2, layers=2, hidden=32, positions=48, text_ids=64, code_ids=16),
-    "small": DecoderSize(width=64, heads=2, layers=24, hidden=128, positions=128, text_ids=256, code_ids=64),
+    "small": DecoderSize(width=32, heads=1, layers=24, hidden=64, positions=128, text_ids=256, code_ids=64),
     "large": DecoderSize(
         width=1024, heads=16, layers=24, hidden=4096, positions=1024, text_ids=4096, code_ids=1024
     ),

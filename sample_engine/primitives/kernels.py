@@ -61,12 +61,6 @@ def embed(out: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
     torch.index_select(table, 0, rows, out=out)
 
 
-@kernel("bd vd bc:int64")
-def embed_more(total: Tensor, table: Tensor, ids: Tensor, channel: int) -> None:
-    """Add the embedding of another channel, whose ids are rows of the table."""
-    total.add_(torch.index_select(table, 0, ids[:, channel]))
-
-
 @kernel("nd sd n:int64")
 def take_rows(out: Tensor, x: Tensor, rows: Tensor) -> None:
     torch.index_select(x, 0, rows, out=out)

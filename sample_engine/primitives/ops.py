@@ -47,10 +47,10 @@ class Ops:
 
     def embed(self, tables: list[Buffer], ids: Buffer) -> Buffer:
         """The sum of one embedding a channel; ids are (rows, channels)."""
-        out = self.stream.empty((ids.shape[0], tables[0].shape[1]), FLOAT32)
-        for channel, table in enumerate(tables):
-            self._embed(out, table, ids, channel)
-        return out
+        total = self._embedded(tables[0], ids, 0)
+        for channel, table in enumerate(tables[1:], 1):
+            total = self.add(total, self._embedded(table, ids, channel))
+        return total
 
     def split_heads(self, x: Buffer, items: int, heads: int) -> Buffer:
         """(items x rows, width) to (items, heads, rows, head width); one row needs no copy."""
@@ -96,9 +96,10 @@ class Ops:
         self.stream.launch(kernels.fill, (out,), (value,))
         return out
 
-    def _embed(self, out: Buffer, table: Buffer, ids: Buffer, channel: int) -> None:
-        first = kernels.embed if channel == 0 else kernels.embed_more
-        self.stream.launch(first, (out, table, ids), (channel,))
+    def _embedded(self, table: Buffer, ids: Buffer, channel: int) -> Buffer:
+        out = self.stream.empty((ids.shape[0], table.shape[1]), FLOAT32)
+        self.stream.launch(kernels.embed, (out, table, ids), (channel,))
+        return out
 
 
 def size_bytes(buffer: Buffer) -> int:

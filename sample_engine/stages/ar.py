@@ -36,7 +36,7 @@ from sample_engine.primitives.ops import Ops, size_bytes
 from sample_engine.primitives.promise import find_promise
 from sample_engine.primitives.sampling import add_noise, largest
 from sample_engine.stages.ar_prefill import Prefill
-from sample_engine.stages.frame_keys import DeviceKeys, FrameKeys, HostKeys
+from sample_engine.stages.frame_keys import frame_keys
 from sample_engine.stages.graphs import Graphs
 from sample_engine.stages.handoff import Handoff, hand_off
 from sample_engine.stages.payloads import EOS_ID, Frame, Prompt
@@ -78,12 +78,24 @@ class ArStage:
         self._prefill = Prefill(device, self._ops, self._decoder, settings.prefill_chunk)
         self._prompts: dict[int, Prompt] = {}
         self._ready: set[int] = set()
-        self._staging = Staging(device, stream, (self._slots.rows, COLUMNS), INT64, metrics, STAGE)
         self._keys_are_on = settings.switches.radix_key
-        on_device = settings.switches.radix_key == "device"
-        self._keys: FrameKeys = (DeviceKeys if on_device else HostKeys)(device, stream)
+        self._keys = frame_keys(self._keys_are_on, device, stream)
         self.graphs = Graphs(device, stream, self._step, self._reset, metrics, STAGE)
-        if settings.switches.cuda_graph:
+        self._staging = Staging(device, stream, (self._slots.rows, COLUMNS), INT64, metrics, STAGE)
+        self.configure(settings)
+
+    def configure(self, settings: Settings) -> None:
+        """Take over the switches; only while no slot is open."""
+        if self._prompts:
+            raise ValueError("the decoder can be reconfigured only while nothing runs")
+        switches, device, stream = settings.switches, self._device, self._stream
+        if switches.radix_key != self._keys_are_on:
+            self.graphs.close()
+            self._keys_are_on = switches.radix_key
+            self._keys = frame_keys(switches.radix_key, device, stream)
+            self.graphs = Graphs(device, stream, self._step, self._reset, self._metrics, STAGE)
+        self.graphs.enabled = switches.cuda_graph
+        if switches.cuda_graph and not self.graphs.captured and not self.graphs.failure:
             self.graphs.capture(self.shapes(), settings.graph_budget_bytes)
 
     @property
@@ -163,8 +175,9 @@ class ArStage:
         text = self._largest(text_logits).view(shape.slots)
         codes = self._largest(code_logits)
         launch(next_rows, (state.rows, text, codes, state.step, state.target, state.live), (EOS_ID,))
-        key = self._keys.of(state.rows)
-        launch(keep_rows, (state.rows, key, state.codes, state.keys, state.position, state.step, state.live))
+        self._keys.write(state.key, state.rows)
+        kept = (state.codes, state.keys, state.position, state.step, state.live)
+        launch(keep_rows, (state.rows, state.key, *kept))
         launch(move_on, (state.position, state.step, state.live, state.rows), (EOS_ID,))
 
     def _places(self, state: ArState) -> Places:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from sample_engine.config.switches import RadixKey
 from sample_engine.device import Buffer, Device, Stream
 from sample_engine.dtypes import INT64
 from sample_engine.models.sizes import CHANNELS
@@ -22,8 +23,8 @@ class FrameKeys(Protocol):
     @property
     def needs_host(self) -> str: ...
 
-    def of(self, rows: Buffer) -> Buffer:
-        """One key for each of the rows (slots, channels and more), on the device."""
+    def write(self, key: Buffer, rows: Buffer) -> None:
+        """The key of each of the rows (slots, channels and more)."""
 
 
 class DeviceKeys:
@@ -38,10 +39,8 @@ class DeviceKeys:
         self._powers = stream.empty((CHANNELS,), INT64)
         stream.copy_in(self._powers, slot)
 
-    def of(self, rows: Buffer) -> Buffer:
-        key = self._stream.empty(rows.shape[:1], INT64)
+    def write(self, key: Buffer, rows: Buffer) -> None:
         self._stream.launch(radix_keys, (key, rows.narrow(1, 0, CHANNELS), self._powers), (EOS_ID,))
-        return key
 
 
 class HostKeys:
@@ -53,12 +52,14 @@ class HostKeys:
         self._device = device
         self._stream = stream
 
-    def of(self, rows: Buffer) -> Buffer:
-        out = self._device.pinned(rows.shape, INT64)
+    def write(self, key: Buffer, rows: Buffer) -> None:
+        out, back = (self._device.pinned(one.shape, INT64) for one in (rows, key))
         self._stream.copy_out(out, rows)
         self._stream.record_event().synchronize()
-        back = self._device.pinned(rows.shape[:1], INT64)
         back.array[:] = [host_key(row[:CHANNELS], EOS_ID) for row in out.array.tolist()]
-        key = self._stream.empty(rows.shape[:1], INT64)
         self._stream.copy_in(key, back)
-        return key
+
+
+def frame_keys(where: RadixKey, device: Device, stream: Stream) -> FrameKeys:
+    """By the switch."""
+    return DeviceKeys(device, stream) if where == "device" else HostKeys(device, stream)
