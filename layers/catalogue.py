@@ -15,6 +15,7 @@ from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
 from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
+from layers.layer1_gpu_busy.guards_recording import RECORDING_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
@@ -69,6 +70,7 @@ CATALOGUE = gather(
     SAMPLED_GUARDS,
     CROSS_GUARDS,
     LIVE_GUARDS,
+    RECORDING_GUARDS,
     TAG_GUARDS,
 )
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -92,10 +93,10 @@ def test_the_whole_launch_is_wrapped_exported_and_judged(
         "export",
         "--type=sqlite",
         f"--output={stem}.sqlite",
-        "--force-overwrite=true",
+        "--force-overwrite=false",
         f"{stem}.nsys-rep",
     ]
-    assert Path(stem).parent == nsys.folder / "found" / "artifacts"
+    assert Path(stem).parent.parent == nsys.folder / "found" / "artifacts"
 
 
 def test_options_choose_the_stretch_and_how_graphs_are_recorded(nsys: FakeNsys) -> None:
@@ -135,16 +136,50 @@ def test_the_report_and_its_export_are_artifacts_of_the_investigation(
     nsys: FakeNsys, capfd: pytest.CaptureFixture[str]
 ) -> None:
     nsys.run("--", "true")
-    kept = sorted(path.suffix for path in (nsys.folder / "found" / "artifacts").iterdir())
-    assert kept == [".nsys-rep", ".sqlite"]
+    (folder,) = (nsys.folder / "found" / "artifacts").iterdir()
+    assert sorted(path.suffix for path in folder.iterdir()) == [".nsys-rep", ".sqlite"]
     assert "do not publish it" in capfd.readouterr().err
 
 
-def test_a_command_that_fails_leaves_a_recording_all_the_same(
+def test_a_command_that_fails_leaves_a_recording_that_only_hints(
     nsys: FakeNsys, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert nsys.run("--", "sh", "-c", "exit 7") == 0
-    assert "nsys ended with exit code 7" in capfd.readouterr().err
+    assert nsys.run("--json", "--", "sh", "-c", "exit 7") == 3
+    printed = capfd.readouterr()
+    document = json.loads(printed.out)
+    assert "nsys ended with exit code 7" in printed.err
+    assert document["verdict"]["directional"]
+    (failed,) = [guard for guard in document["guards"] if guard["code"] == "PK169"]
+    assert failed["message"] == "the recorded command ended with exit code 7"
+    assert {finding["strength"] for finding in document["findings"]} == {"weak"}
+
+
+@pytest.mark.parametrize("number", ["INT", "TERM"])
+def test_a_service_that_is_stopped_by_hand_did_not_fail(number: str, nsys: FakeNsys) -> None:
+    assert nsys.run("--", "sh", "-c", f"kill -{number} $$") == 0
+
+
+def test_recordings_that_begin_in_one_second_are_apart(
+    nsys: FakeNsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Stopped:
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr("perfkit.cli.nsys.datetime", Stopped)
+    artifacts = nsys.folder / "found" / "artifacts"
+    assert nsys.run("--", "true") == 0
+    before = {path: path.read_bytes() for path in artifacts.rglob("*.*")}
+    nsys.refuses("profile")
+    assert nsys.run("--", "true") == 4
+    assert {path: path.read_bytes() for path in artifacts.rglob("*.*")} == before
+    nsys.refuses("")
+    assert nsys.run("--", "true") == 0
+    assert [path.name for path in sorted(artifacts.iterdir())] == [
+        "nsys-20260102-030405",
+        "nsys-20260102-030405-2",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from layers.collectors.bounded import ProbeFailed, output_of
@@ -95,6 +96,20 @@ class Recorded:
     exit_code: int
 
 
+def new_stem(folder: Path, name: str) -> Path:
+    """The stem of a recording in a folder of its own, `name`, name-2, name-3, ... in `folder`, made now.
+
+    Whatever lies there is this recording's, however many start at one time.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        own = folder / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            own.mkdir()
+            return own / own.name
+    raise AssertionError("count never ends")
+
+
 def find_nsys() -> str:
     """The path of nsys. Raises UsageError where it is not installed."""
     path = shutil.which("nsys")
@@ -138,13 +153,15 @@ def record(nsys: str, plan: Plan) -> Recorded:
     An interrupt or SIGTERM ends the recording and not perfkit. Raises InvalidMeasurement where nsys wrote
     nothing, or nothing that it can export.
     """
-    with _interrupts_left_to_nsys():
+    with _interrupts_left_to_nsys(), _sigterm_interrupts() as interrupted:
         process = subprocess.Popen(profile_command(nsys, plan), stdout=STDERR)
-        with _sigterm_interrupts(process):
-            exit_code = process.wait()
+        interrupted(process)
+        exit_code = process.wait()
     found = [plan.stem.with_name(plan.stem.name + suffix) for suffix in REPORT_SUFFIXES]
     report = next((path for path in found if path.is_file()), None)
     if report is None:
+        if not any(plan.stem.parent.iterdir()):
+            plan.stem.parent.rmdir()
         raise InvalidMeasurement(
             f"nsys wrote no recording (it ended with exit code {exit_code}): see its messages"
         )
@@ -165,11 +182,26 @@ def _interrupts_left_to_nsys() -> Iterator[None]:
 
 
 @contextmanager
-def _sigterm_interrupts(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """SIGTERM reaches perfkit alone; nsys is interrupted for it, which it answers by writing its report."""
-    before = signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+def _sigterm_interrupts() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """SIGTERM reaches perfkit alone; nsys is interrupted for it, which it answers by writing its report. Yields
+    what to call with nsys's process once it runs: a signal may come before.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        early.append(number)
+        for process in running:
+            process.send_signal(signal.SIGINT)
+
+    def runs(process: subprocess.Popen[bytes]) -> None:
+        running.append(process)
+        if early:
+            process.send_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        yield runs
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -177,7 +209,7 @@ def _sigterm_interrupts(process: subprocess.Popen[bytes]) -> Iterator[None]:
 def export_report(nsys: str, report: Path) -> Path:
     """The sqlite export of a report, beside it. Raises InvalidMeasurement where nsys cannot make one."""
     export = report.with_suffix(".sqlite")
-    command = [nsys, "export", "--type=sqlite", f"--output={export}", "--force-overwrite=true", str(report)]
+    command = [nsys, "export", "--type=sqlite", f"--output={export}", "--force-overwrite=false", str(report)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode or not export.is_file():
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()

@@ -1,4 +1,4 @@
-"""What the checks of a live sampling do to the result that rests on it."""
+"""What checks of how something was measured do to the result that rests on it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def with_live_checks(result: Result, guards: Sequence[Checked], *, cut_short: bo
 
     `cut_short`: the sampling was interrupted, which its exit code says.
     """
-    checked = _with_doubts(result, guards)
+    checked = with_doubts(result, guards)
     if not cut_short:
         return checked
     return replace(checked, verdict=replace(checked.verdict, exit_code=Exit.INTERRUPTED))
 
 
-def _with_doubts(result: Result, guards: Sequence[Checked]) -> Result:
+def with_doubts(result: Result, guards: Sequence[Checked]) -> Result:
+    """The result with guards on how it was measured; a directional one leaves it a hint."""
     guarded = replace(result, guards=[*result.guards, *guards])
     doubts = [c for c in guards if c.fired and c.effect is Effect.DIRECTIONAL]
     if not doubts or result.verdict.exit_code not in (Exit.OK, Exit.NO_CONCLUSION):

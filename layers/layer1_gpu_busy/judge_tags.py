@@ -134,7 +134,7 @@ def _verdict(facts: TagFacts, guards: Sequence[Checked]) -> Verdict:
         return Verdict(
             UNTAGGED, False, f"{fired.name}: {fired.message}", Exit.INVALID, f"perfkit explain {fired.code}"
         )
-    if not _ended_well(facts.run.exit_code):
+    if not ended_well(facts.run.exit_code):
         return Verdict(FAILED, False, f"the command ended with code {facts.run.exit_code}", Exit.FAILED)
     said = [_calls(tag, facts) for tag in facts.tags]
     directional = effect is Effect.DIRECTIONAL
@@ -150,7 +150,8 @@ def _calls(tag: Tag, facts: TagFacts) -> str:
     return f"{tag.name}: at least {counted(total, 'call')} in {counted(len(counts), 'process')}"
 
 
-def _ended_well(code: int) -> bool:
+def ended_well(code: int) -> bool:
+    """Whether a command ended by itself without an error, or was stopped by hand."""
     number = -code if code < 0 else code - SHELL_OFFSET
     return code == 0 or number in STOPPED
 
