@@ -15,6 +15,8 @@ from pathlib import Path
 from parsers.errors import StoreError
 
 MARK = re.compile(rb"<!-- Written by perfkit report; sha256 of the rest: ([0-9a-f]{64}) -->\n")
+MARK_BYTES = 200
+"""Longer than the mark; of a file of somebody else no more is read."""
 
 
 def write_report(path: Path, text: str) -> None:
@@ -34,15 +36,16 @@ def refuse_foreign(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise StoreError(f"{path}: is no file that can be replaced: use --output FILE for another place")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            mark = MARK.match(file.readline(MARK_BYTES))
+            rest = hashlib.file_digest(file, "sha256").hexdigest() if mark else ""
     except FileNotFoundError:
         return
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}: use --output FILE for another place") from error
-    mark = MARK.match(data)
     if mark is None:
         raise StoreError(f"{path}: perfkit did not write this file: move it away, or use --output FILE")
-    if hashlib.sha256(data[mark.end() :]).hexdigest() != mark[1].decode():
+    if rest != mark[1].decode():
         raise StoreError(f"{path}: was edited since perfkit wrote it: move it away, or use --output FILE")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from layers.collectors.gpu.inventory import Gpu, GpuProcess
+from layers.collectors.gpu.inventory_model import Gpu, GpuProcess
 from layers.collectors.gpu.readings import Lost, Recording, SamplerCost, Start
 from layers.evidence.measurement import Artifact
 from parsers.series_model import Metric, SampledFile, Series

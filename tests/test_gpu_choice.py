@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.collectors.gpu.inventory import Gpu
+from layers.collectors.gpu.inventory_model import Gpu
 from layers.preflight.gpu_choice import BUSY_PCT, GpuState, State, gpu_states, recommend
 from tests.gpu_builders import GIB, gpu, recording, sampled
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from layers.collectors.gpu import memory_release
-from layers.collectors.gpu.inventory import Gpu, Inventory, read_inventory
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory_model import Gpu, Inventory
 from layers.collectors.gpu.memory_release import memory_used, wait_for_memory
 from tests import fake_nvml
 

@@ -221,6 +221,31 @@ def test_clean_stops_the_whole_family_and_nothing_of_the_users(
     assert document["processes"] == []
 
 
+@pytest.mark.parametrize("number", ["1", "0", "-5", "4194399"])
+def test_a_group_that_is_no_abandoned_one_is_refused(
+    no_gpu: None, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["preflight", "--clean", "--group", number, "--yes", "--no-record"]) == Exit.USAGE
+    assert f"--group {number}: no abandoned process group that holds a GPU" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["preflight", "--group", "5"], "--group and --yes go with --clean"),
+        (["preflight", "--yes"], "--group and --yes go with --clean"),
+        (["preflight", "--declared", "gpus.*"], "--declared goes with --diff"),
+        (["layer1", "t.json", "--pid", "5"], "--gpu-index and --pid go with --live"),
+        (["layer1", "--live", "1", "--pid", "4194399"], "no such process here"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--no-record"]) == Exit.USAGE
+    assert complaint in capsys.readouterr().err
+
+
 def test_what_is_not_confirmed_stays(
     no_gpu: None, orphans: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from layers.collectors.gpu.inventory import Gpu, Inventory
+from layers.collectors.gpu.inventory_model import Gpu, Inventory
 from layers.collectors.processes import Process
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.evidence.verdict import Exit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.collectors.gpu.inventory import GpuProcess
+from layers.collectors.gpu.inventory_model import GpuProcess
 from layers.collectors.processes import (
     Process,
     ancestors,

@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from parsers.errors import UsageError
 
 PROC = Path("/proc")
 LAUNCH_VARIABLE = "PERFKIT_LAUNCH"
@@ -91,6 +93,13 @@ def read_process(pid: int) -> Process | None:
         name=name.decode(errors="backslashreplace"),
         launch=_tag_of(folder),
     )
+
+
+def require_running(pids: Iterable[int]) -> None:
+    """UsageError for the first of these ids (--pid) that no process here has."""
+    for pid in pids:
+        if read_process(pid) is None:
+            raise UsageError(f"--pid {pid}: no such process here")
 
 
 def cpu_ticks(pid: int) -> int:

@@ -24,7 +24,7 @@ from layers.layer1_gpu_busy.sampled_model import (
 from layers.layer1_gpu_busy.sampled_word import RESIDENT, SM_INEFFECTIVE, Shares
 from layers.layer1_gpu_busy.thresholds import Thresholds, word_of
 from parsers.loss import LossKind
-from parsers.series_model import NO_DEVICE, FailureKind, Metric
+from parsers.series_model import NO_DEVICE, FailureKind, Metric, Series
 
 RAMP_SHARE = 0.5
 """A series that comes up in the second half of its active stretch is most of it ramp. perfkit's choice."""
@@ -86,7 +86,13 @@ def no_values(facts: SampledFacts) -> Outcome | None:
     asked = [series for metric in BUSY_METRICS if (series := entity.series.get(metric)) is not None]
     if not asked:
         return Outcome(True, f"{', '.join(sorted(_fields(entity)))}: no field that says how busy the card is")
-    return Outcome(True, "; ".join(f"{s.field}: {s.missing:,} rows, none with a value" for s in asked))
+    return Outcome(True, "; ".join(map(_valueless, asked)))
+
+
+def _valueless(series: Series) -> str:
+    rows = counted(series.missing + series.out_of_range, "row")
+    odd = f" ({series.out_of_range:,} with one that it cannot have)" if series.out_of_range else ""
+    return f"{series.field}: {rows}, none with a value{odd}"
 
 
 def _fields(entity: EntitySamples) -> set[str]:

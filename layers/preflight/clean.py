@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from layers.collectors.gpu.inventory import Inventory, read_inventory
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory_model import Inventory
 from layers.collectors.gpu.memory_release import TIMEOUT_S, Read, Release, memory_used, wait_for_memory
 from layers.collectors.processes import family_of, still_there
 from layers.collectors.stopping import GRACE_S, Stopped, stop_all
@@ -36,6 +37,11 @@ class Outcome:
     def complete(self) -> bool:
         """Whether everything that was meant is gone and its memory is back."""
         return self.release.complete and not any(one.stopped.left for one in self.cleaned)
+
+
+def abandoned_groups(families: Sequence[Family]) -> set[int]:
+    """The process groups that may be named to be stopped."""
+    return {family.members[0].group for family in families if family.kind is Kind.ABANDONED}
 
 
 def stoppable(families: Sequence[Family], groups: Collection[int]) -> list[Family]:

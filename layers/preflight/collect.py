@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 
-from layers.collectors.gpu.inventory import Inventory, read_inventory
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory_model import Inventory
 from layers.collectors.gpu.live import LiveSampling
 from layers.collectors.processes import gpu_files, scan
 from layers.preflight.gpu_choice import GpuState, gpu_states, recommend

@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from layers.collectors.bounded import ProbeFailed, output_of
-from layers.collectors.gpu.inventory import Inventory, read_inventory
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory_model import NVML, Inventory
 from layers.preflight.rights import SCOPE_WORDS, Rights, read_rights
 
 VERSION_TIMEOUT_S = 10.0
@@ -51,6 +52,16 @@ def examine(folder: Path) -> list[Check]:
 
 def _gpu(inventory: Inventory) -> Iterator[Check]:
     names = ", ".join(f"{gpu.index} {gpu.name}" for gpu in inventory.gpus)
+    if inventory.through != NVML:
+        yield Check(
+            name="GPU through NVML",
+            there=False,
+            seen=f"{inventory.problem}; {inventory.through} lists {names}",
+            costs="utilisation and memory come from nvidia-smi; SM activity and processes cannot be had",
+            remedy="let the loader find libnvidia-ml.so.1 (in a container: "
+            "NVIDIA_DRIVER_CAPABILITIES=utility)",
+        )
+        return
     yield Check(
         name="GPU through NVML",
         there=bool(inventory.gpus),

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from layers.collectors.gpu.inventory import Gpu
+from layers.collectors.gpu.inventory_model import Gpu
 from layers.collectors.gpu.readings import Recording
 from layers.evidence.wording import counted
 from parsers.series_model import F64, Metric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layers.collectors.gpu.inventory import Gpu, Inventory
+from layers.collectors.gpu.inventory_model import Gpu, Inventory
 from layers.preflight.facts import Fact, Section
 
 NAME = "gpus"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layers.collectors.gpu.inventory import Inventory
+from layers.collectors.gpu.inventory_model import Inventory
 from layers.collectors.gpu.readings import Recording
 from layers.preflight.gpu_choice import GpuState
 from layers.preflight.process_tree import Family, Kind, Unattributable

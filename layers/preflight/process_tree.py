@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from layers.collectors.gpu.inventory import Gpu
+from layers.collectors.gpu.inventory_model import Gpu
 from layers.collectors.processes import Process, alive, ancestors, descendants, family_of, launcher_of
 
 HoldsGpu = Callable[[int], bool | None]

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from layers.collectors.gpu.inventory import Inventory
+from layers.collectors.gpu.inventory_model import Inventory
 from layers.preflight.environment import environment_section
 from layers.preflight.facts import Section, gather_all
 from layers.preflight.graphics import gpu_section

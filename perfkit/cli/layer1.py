@@ -110,6 +110,8 @@ def layer1(
         raise UsageError(
             "roofline options need --params: the parameters that a step reads, such as 1.7e9"
         )
+    if live is None and (gpu_index or pid):
+        raise UsageError("--gpu-index and --pid go with --live")
     logs = [*(dcgm or []), *(smi or [])]
     paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:

@@ -39,9 +39,11 @@ def sample_live(
     seconds: float, devices: Sequence[int], pids: Sequence[int], investigation: Path, keep: bool
 ) -> Sampled:
     """Sample now, or until told to end; recordings are kept as artifacts of the investigation, or nowhere."""
+    from layers.collectors.processes import require_running
     from layers.evidence.store import ARTIFACTS
     from layers.layer1_gpu_busy.collect_live import STEP_S, checked_seconds, sample_now
 
+    require_running(pids)
     steps = round(checked_seconds(seconds) / STEP_S)
     with ExitStack() as stack:
         folder = investigation / ARTIFACTS

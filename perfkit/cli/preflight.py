@@ -87,6 +87,10 @@ def preflight(
         return watch_now(watch_seconds, pid or (), gpu_index, investigation, keep=not no_record, as_json=json)
     if watch_seconds is not None or pid:
         raise UsageError("seconds and --pid go with --watch; --seconds says how long to sample otherwise")
+    if (group or yes) and not clean:
+        raise UsageError("--group and --yes go with --clean")
+    if declared and diff is None:
+        raise UsageError("--declared goes with --diff")
     if diff is not None:
         return _differences(diff, declared or (), investigation, json)
     cleaned = _clean(yes, group or ()) if clean else None
@@ -170,12 +174,16 @@ def _snapshot(name: str, folder: Path) -> Snapshot:
 def _clean(yes: bool, groups: Sequence[int]) -> Outcome:
     """Stop what is confirmed; what is not stays."""
     from layers.collectors.gpu.inventory import read_inventory
-    from layers.preflight.clean import clean, stoppable
+    from layers.preflight.clean import abandoned_groups, clean, stoppable
     from layers.preflight.collect import find_families
     from perfkit.cli.preflight_view import family_text
 
     inventory = read_inventory()
-    proposed = stoppable(find_families(inventory), groups)
+    found = find_families(inventory)
+    if unknown := set(groups) - abandoned_groups(found):
+        there = f"there are {sorted(known)}" if (known := abandoned_groups(found)) else "there is none"
+        raise UsageError(f"--group {min(unknown)}: no abandoned process group that holds a GPU; {there}")
+    proposed = stoppable(found, groups)
     if proposed and not yes and not sys.stdin.isatty():
         raise UsageError("--clean asks before it stops anything, and stdin is no terminal: give --yes")
     confirmed = [one for one in proposed if yes or typer.confirm(f"stop {family_text(one)}?", err=True)]

@@ -70,18 +70,16 @@ def watch(
 
 
 def _check(seconds: float | None, pids: Sequence[int]) -> None:
-    from layers.collectors.processes import read_process
+    from layers.collectors.processes import require_running
 
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:
         raise UsageError(f"--watch {seconds:g}: give a time above 0 and up to {MAX_SECONDS} s, or none")
-    for pid in pids:
-        if read_process(pid) is None:
-            raise UsageError(f"--pid {pid}: no such process here")
+    require_running(pids)
 
 
 def _running_launches() -> list[str]:
     """What a perfkit that still runs has launched, and that perfkit itself (its load client is ours too)."""
-    from layers.collectors.gpu.inventory import Inventory
+    from layers.collectors.gpu.inventory_model import Inventory
     from layers.collectors.processes import launcher_of
     from layers.preflight.collect import find_families
     from layers.preflight.process_tree import Kind

@@ -1,4 +1,5 @@
-"""The GPUs of this machine and who is on them, asked once through NVML in a process of its own.
+"""The GPUs of this machine and who is on them, asked once through NVML in a process of its own; where that
+library cannot be loaded, through nvidia-smi.
 
 Every fact is asked for by itself: one that a GPU, driver or binding does not have is None and costs no other.
 Process ids are those of the host, whatever PID namespace this runs in.
@@ -9,13 +10,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
 
 from layers.collectors.bounded import ProbeFailed, output_of
+from layers.collectors.gpu.inventory_model import Gpu, GpuProcess, Inventory
 from layers.collectors.gpu.nvml_library import Nvml
+from layers.collectors.gpu.smi_inventory import list_gpus
 from layers.collectors.gpu.source import SourceUnavailable
 from parsers.children import child_command
 
@@ -38,47 +41,18 @@ PROCESS_LISTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GpuProcess:
-    """Somebody on a GPU; `memory_bytes` is None where the driver does not say."""
-
-    pid: int
-    kind: str
-    memory_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One GPU; None where a fact is not to be had. `processes` None: the driver gave no list."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: str | None
-    memory_total_bytes: int | None
-    memory_used_bytes: int | None
-    power_limit_w: float | None
-    max_sm_clock_mhz: int | None
-    max_memory_clock_mhz: int | None
-    persistence: bool | None
-    mig: bool | None
-    ecc_uncorrected: int | None
-    slowdowns: tuple[str, ...] | None
-    processes: tuple[GpuProcess, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """All GPUs in NVML's order (PCI). Without any, `problem` says why; else it may name those left out."""
-
-    driver: str | None
-    cuda: str | None
-    gpus: tuple[Gpu, ...]
-    problem: str = ""
-
-
 def read_inventory(timeout_s: float = TIMEOUT_S) -> Inventory:
     """Ask the driver; never hangs and never fails: without an answer there are no GPUs, and a problem."""
+    inventory = _ask_child(timeout_s)
+    if inventory.gpus or inventory.driver is not None:  # a driver that answers is believed
+        return inventory
+    try:
+        return list_gpus(inventory.problem)
+    except SourceUnavailable as error:
+        return replace(inventory, problem=f"{inventory.problem}; {error}")
+
+
+def _ask_child(timeout_s: float) -> Inventory:
     try:
         text = output_of(child_command("layers.collectors.gpu.inventory:main"), timeout_s)
     except ProbeFailed as error:

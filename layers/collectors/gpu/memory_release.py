@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from layers.collectors.gpu.inventory import Inventory, read_inventory
+from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory_model import Inventory
 
 TIMEOUT_S = 60.0
 """What sglang waits (PR 36589)."""

@@ -6,7 +6,6 @@ header is left out, since it may call them by other names.
 
 from __future__ import annotations
 
-import csv
 import threading
 from collections.abc import Sequence
 
@@ -59,10 +58,15 @@ class SmiSource:
         sink.reading(Reading(PROGRAM, entity, line.monotonic_ns, line.wall_ns, 0, row[1]))
 
 
+def cells_of(text: str) -> list[str]:
+    """The cells of one line of nvidia-smi's csv, which quotes nothing."""
+    return [cell.strip() for cell in text.split(",")]
+
+
 def decode_row(text: str) -> tuple[int, Values] | None:
     """Index and values of one line; None where it is no row, such as an error text."""
-    cells = [cell.strip() for cell in next(csv.reader([text]), [])]
-    if len(cells) != 1 + len(SCALES) or not cells[0].isdigit():
+    cells = cells_of(text)
+    if len(cells) != 1 + len(SCALES) or not cells[0].isdecimal():
         return None
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
@@ -88,8 +92,8 @@ def _list_gpus(program: str, devices: Sequence[str]) -> tuple[Entity, ...]:
         listed = output_of(command, LIST_TIMEOUT_S).decode(errors="replace").splitlines()
     except ProbeFailed as error:
         raise SourceUnavailable(str(error)) from error
-    rows = [[cell.strip() for cell in row] for row in csv.reader(listed)]
-    found = tuple(Entity(f"gpu {r[0]}", int(r[0]), *r[1:]) for r in rows if len(r) == 3 and r[0].isdigit())
+    rows = map(cells_of, listed)
+    found = tuple(Entity(f"gpu {r[0]}", int(r[0]), *r[1:]) for r in rows if len(r) == 3 and r[0].isdecimal())
     if not found:
         raise SourceUnavailable(f"{PROGRAM}: {listed[0] if listed else 'lists no GPU'}")
     return found
