@@ -5,11 +5,11 @@ python -m benchmarks.engine_decode [--size small] [--rounds 20] [--realtime]
 A round decodes the same requests in every arm, for every batch, arms in turn forwards and backwards. One
 measurement is the time of a step: of a whole decode of STEPS steps, prefill not counted. It counts if neither
 process was preempted meanwhile. The host does what the engine does with frames: it collects them, and hands
-every CHUNK of them over to the next stage. Printed are medians and 10th and 90th percentiles, ratios of
-medians, and whether all arms made the same codes.
+every CHUNK of them over to the next stage. Printed are medians and 10th and 90th percentiles, medians of ratios
+within a round, and whether all arms made the same codes.
 
 *Device alone* is as many replays, queued one behind the other and waited for once. What a synchronous step
-takes longer is the host's part, and of that, *hidden* is what the lookahead saves.
+takes longer is the host's part, and *hidden* is the share of it that the lookahead saves.
 
 Then, for one eager step of four rows: how many kernels found an empty queue, and the step's window over the
 time of launching.
@@ -178,7 +178,8 @@ class Decoder:
         return preemptions("self"), preemptions(str(self.device.process_id))
 
 
-Found = dict[tuple[str, int], list[Measured]]
+Found = dict[tuple[str, int], dict[int, Measured]]
+"""By arm and batch: undisturbed measurements by round."""
 
 
 def main() -> None:
@@ -200,38 +201,51 @@ def main() -> None:
 
 
 def rounds(decoder: Decoder, count: int) -> Found:
-    found: Found = defaultdict(list)
+    found: Found = defaultdict(dict)
     for index in range(count + 1):  # the first one warms up
         for batch in BATCHES:
             results = {arm.name: decoder.measured(arm, batch) for arm in (ARMS if index % 2 else ARMS[::-1])}
             results[ALONE] = decoder.alone(batch)
             for name, one in results.items():
                 if one and index:
-                    found[name, batch].append(one)
+                    found[name, batch][index] = one
     return found
 
 
 def report(found: Found, asked: int) -> bool:
-    """The table of steps, then ratios; whether all arms made the same codes."""
+    """The table of steps, then ratios of pairs; whether all arms made the same codes."""
     print(f"ms a step: median (p10 to p90) of n undisturbed decodes of {asked}, {STEPS} steps each")
     for batch in BATCHES:
         print(f"batch {batch}")
         for name in NAMES:
-            print(f"  {name:20}{described([one.step_ms for one in found[name, batch]])}")
-    print(f"{'batch':>6}{'eager/graph':>16}{'graph/lookahead':>18}{'host/device key':>18}{'hidden':>10}")
+            print(f"  {name:20}{described([one.step_ms for one in found[name, batch].values()])}")
+    print("medians of ratios within a round")
+    print(" batch   eager/graph   graph/lookahead   host/device key    lookahead faster   hidden")
     for batch in BATCHES:
-        host, eager, graph, ahead, _, alone = (middle(found[name, batch]) for name in NAMES)
-        hidden = (graph - ahead) / (graph - alone)
-        print(f"{batch:6}{eager / graph:16.2f}{graph / ahead:18.2f}{host / eager:18.2f}{hidden:10.0%}")
-    same = all(len({one.codes for arm in ARMS for one in found[arm.name, batch]}) == 1 for batch in BATCHES)
+        host, eager, graph, ahead, _, alone = (found[name, batch] for name in NAMES)
+        saved = [first - second for first, second in pairs(graph, ahead)]
+        hosts_part = statistics.median(first - second for first, second in pairs(graph, alone))
+        faster = f"{sum(one > 0 for one in saved)} of {len(saved)} rounds"
+        print(
+            f"{batch:6}{ratio(eager, graph):14.2f}{ratio(graph, ahead):18.2f}{ratio(host, eager):18.2f}"
+            f"{faster:>20}{statistics.median(saved) / hosts_part:9.0%}"
+        )
+    codes = [{one.codes for arm in ARMS for one in found[arm.name, batch].values()} for batch in BATCHES]
+    same = all(len(one) == 1 for one in codes)
     print(f"all arms made the same codes: {'yes' if same else 'NO'}")
     return same
 
 
-def middle(found: Sequence[Measured]) -> float:
-    if len(found) < FEW:
-        sys.exit(f"{len(found)} undisturbed measurements, fewer than {FEW}: the machine is too busy")
-    return statistics.median(one.step_ms for one in found)
+def pairs(first: dict[int, Measured], second: dict[int, Measured]) -> list[tuple[float, float]]:
+    """ms a step of two arms in the same rounds."""
+    both = sorted(first.keys() & second.keys())
+    if len(both) < FEW:
+        sys.exit(f"{len(both)} undisturbed pairs, fewer than {FEW}: the machine is too busy")
+    return [(first[index].step_ms, second[index].step_ms) for index in both]
+
+
+def ratio(first: dict[int, Measured], second: dict[int, Measured]) -> float:
+    return statistics.median(one / other for one, other in pairs(first, second))
 
 
 def described(values: Sequence[float]) -> str:

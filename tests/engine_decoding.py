@@ -82,7 +82,7 @@ class Bench:
         return [row.made for row in hall.rows]
 
     def configure(self, **options: Any) -> None:
-        self.stage.configure(_settings(options))
+        self.stage.configure(settings_with(options))
 
     def count(self, name: str, value: str = "ar") -> float:
         return self.metrics.get(f"engine_{name}_total", value)
@@ -90,12 +90,13 @@ class Bench:
 
 @contextmanager
 def bench(**options: Any) -> Iterator[Bench]:
-    """A tiny stage; options are settings by their flat names, over the baseline with keys on the device."""
+    """A tiny stage on an emulated device; options as `settings_with` takes them."""
     with small_device(BUDGET_BYTES) as device, Metrics() as metrics:
-        yield Bench(device, ArStage(device, device.streams[0], _settings(options), metrics), metrics)
+        yield Bench(device, ArStage(device, device.streams[0], settings_with(options), metrics), metrics)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def settings_with(options: dict[str, Any]) -> Settings:
+    """Settings by their flat names, over the baseline with keys on the device."""
     chosen = {"size": "tiny", "preset": "baseline", "radix_key": "device", **options}
     return resolve(options=chosen).settings
 
