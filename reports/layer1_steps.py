@@ -66,7 +66,7 @@ def _kinds(timed: Sequence[Timed]) -> list[list[Timed]]:
 
 
 def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
-    """One row a quantity, with its extremes and its middle."""
+    """One row per quantity, with its extremes and its middle."""
     times = [time for _, time in timed]
     quantities: tuple[tuple[str, Callable[[StepTime], float], Callable[[float], str]], ...] = (
         ("on the device", _length, time_text),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layers.evidence.finding import Finding, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 from layers.layer1_gpu_busy.judge import judge_traces
@@ -235,7 +235,7 @@ def strengths(result: Result) -> list[tuple[Strength, str]]:
 
 def verdicts(result: Result) -> list[Finding]:
     """The finding that states the verdict of each device."""
-    return [f for f in result.findings if ": busy " in f.statement]
+    return [f for f in result.findings if f.kind is FindingKind.VERDICT]
 
 
 def captures(*busy_ns: int) -> list[TraceBuilder]:

@@ -175,7 +175,7 @@ def _wall_clock(trace: TraceAnalysis, device: DeviceAnalysis) -> Window | None:
 
 
 def sampled_methods(cards: Iterable[JudgedCard]) -> Iterator[Method]:
-    """One method a quantity of every sampled card; those of a card that never did anything are 0."""
+    """One method per quantity of every sampled card; those of a card that never did anything are 0."""
     for card in cards:
         entity = card.entity
         if entity is None:
