@@ -150,5 +150,5 @@ def read_layer1(run: Run) -> Layer1Document:
         return msgspec.convert(run.document, Layer1Document, str_keys=True)
     except msgspec.ValidationError as error:
         what = f"run {run.id}: its document is not what this perfkit records ({error})"
-        again = f"measure again: {run.call.command_line}"
+        again = f"measure again: {run.call.shown_command}"
         raise StoreError(f"{what}: {again}") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 from itertools import groupby
 
+from layers.evidence.secrets import MASK
 from reports.markdown import code, code_block, details, escape, inside, table
 from reports.markdown_blocks import BlockRenderer, n_text
 from reports.model import RawValue, Report, RunRow
@@ -15,6 +16,8 @@ LINES_SHOWN = 12
 RAW_SHOWN = 30
 DIGITS = 6
 """Of a recorded value; investigation.db has all of them."""
+
+MASKED = f"In the place of each `{MASK}` stood what looks like a secret.\n\n"
 
 WHERE = "`perfkit report --json` and the view measurement_details of investigation.db have"
 
@@ -71,7 +74,8 @@ def commands(runs: Sequence[RunRow], blocks: BlockRenderer) -> str:
         f"- {label}: {code(artifact.path)}, sha256 {code(artifact.sha256)}, {artifact.size_bytes:,} bytes\n"
         for artifact, label in blocks.labels.items()
     )
-    return f"{''.join(_command(run, blocks) for run in runs)}{''.join(artifacts)}"
+    masked = MASKED if any(MASK in run.call.command_line for run in runs) else ""
+    return f"{''.join(_command(run, blocks) for run in runs)}{masked}{''.join(artifacts)}"
 
 
 def _command(run: RunRow, blocks: BlockRenderer) -> str:
@@ -80,4 +84,4 @@ def _command(run: RunRow, blocks: BlockRenderer) -> str:
     where = f"{began}, took {seconds:.1f} s, on {code(run.call.host)} in {code(run.call.working_folder)}"
     read = blocks.references(run.artifacts) or "no file"
     said = f"Run {run.id} ({escape(run.headline)}), {where}; read {read}:"
-    return f"{said}\n{code_block(run.call.command_line)}\n"
+    return f"{said}\n{code_block(run.call.shown_command)}\n"

@@ -169,6 +169,59 @@ def test_steps_lead_through_every_version(tmp_path: Path) -> None:
     assert stepwise.schema == at_once.schema
 
 
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_version_that_perfkit_never_writes_is_refused_and_kept(tmp_path: Path, version: int) -> None:
+    folder = tmp_path / "investigation"
+    with made_database(folder) as database:
+        bring_up_to(database)
+        database.execute(f"PRAGMA user_version = {version}")
+    before = tables_file(folder).read_bytes()
+    assert_refused(folder, f"version {version}", "altered")
+    assert tables_file(folder).read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [1, VERSION])
+@pytest.mark.parametrize(
+    ("change", "lacking"),
+    [
+        ("DROP TABLE guards", "guards.code"),
+        ("DROP VIEW measurement_details", "measurement_details"),
+        ("ALTER TABLE runs RENAME COLUMN because TO why", "runs.because"),
+    ],
+)
+def test_tables_that_were_taken_out_are_named_and_never_made_anew(
+    tmp_path: Path, version: int, change: str, lacking: str
+) -> None:
+    folder = tmp_path / "investigation"
+    with made_database(folder) as database:
+        bring_up_to(database, version)
+        database.execute(change)
+    before = tables_file(folder).read_bytes()
+    assert_refused(folder, f"it lacks {lacking}")
+    assert tables_file(folder).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ("UPDATE documents SET document = '{'", "runs"),
+        ("UPDATE documents SET document = '[1]'", "runs"),
+        ("UPDATE documents SET document = '{\"verdict\": {}}'", "runs"),
+        ("UPDATE runs SET started_at = 'yesterday'", "runs"),
+        ("UPDATE runs SET arguments = '7'", "runs"),
+        ("UPDATE guards SET effect = 'loud'", "guards"),
+        ("UPDATE findings SET strength = 'utter'", "findings"),
+        ("UPDATE measurements SET raw_values = 'many'", "measurements"),
+    ],
+)
+def test_a_row_that_was_altered_is_named(tmp_path: Path, change: str, table: str) -> None:
+    with Investigation.open(tmp_path / "investigation") as investigation:
+        record(investigation)
+        investigation._database.tables.execute(change)
+        with pytest.raises(StoreError, match=f"row 1 of {table} is not what perfkit wrote there"):
+            getattr(investigation, table)()
+
+
 def busy() -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY

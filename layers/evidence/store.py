@@ -15,19 +15,20 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from layers.evidence.file_system import journal_for
 from layers.evidence.measurement import Artifact
 from layers.evidence.record_log import NumberedRecord, read_records
 from layers.evidence.result import Result
+from layers.evidence.secrets import masked_arguments
 from layers.evidence.store_database import (
     ANOTHER_FOLDER,
     PATIENCE_S,
@@ -38,6 +39,7 @@ from layers.evidence.store_database import (
 from layers.evidence.store_rows import (
     Call,
     ResultWriter,
+    Row,
     Run,
     StoredFinding,
     StoredGuard,
@@ -50,6 +52,8 @@ from layers.evidence.store_rows import (
 )
 from parsers.errors import StoreError
 from parsers.loss import Loss
+
+T = TypeVar("T")
 
 DATABASE = "investigation.db"
 ARTIFACTS = "artifacts"
@@ -105,10 +109,10 @@ class Investigation:
     ) -> int:
         """Keep a result in one transaction and return the id of its run.
 
-        `arguments` is the exact command; `artifacts` are files that the run read or made beyond those that
-        its measurements name.
+        `arguments` is the command, whose secrets are masked; `artifacts` are files that the run read or made
+        beyond those that its measurements name.
         """
-        call = Call(tuple(arguments), os.getcwd(), platform.node(), started, ended)
+        call = Call(masked_arguments(arguments), os.getcwd(), platform.node(), started, ended)
         with self._database.transaction() as tables:
             return ResultWriter(tables, self._place).write(result, call, artifacts)
 
@@ -124,16 +128,17 @@ class Investigation:
     def runs(self) -> list[Run]:
         """Every recorded command in the order of recording, with its whole document."""
         rows = self._database.query("SELECT * FROM runs JOIN documents ON run_id = id ORDER BY id")
-        return [read_run(row) for row in rows]
+        return [self._read(read_run, row, "runs") for row in rows]
 
     def measurements(self) -> list[StoredMeasurement]:
         """Every measurement in the order of recording."""
         rows = self._database.query("SELECT * FROM measurement_details ORDER BY id")
-        return [read_measurement(row) for row in rows]
+        return [self._read(read_measurement, row, "measurements") for row in rows]
 
     def guards(self) -> list[StoredGuard]:
         """Every guard that was checked, in the order of recording."""
-        return [read_guard(row) for row in self._database.query("SELECT * FROM guards ORDER BY id")]
+        rows = self._database.query("SELECT * FROM guards ORDER BY id")
+        return [self._read(read_guard, row, "guards") for row in rows]
 
     def findings(self) -> list[StoredFinding]:
         """Every finding in the order of recording, with what it rests on."""
@@ -143,14 +148,12 @@ class Investigation:
         # Read last: another process may record meanwhile, and each link seen above must find its end.
         measured = {stored.id: stored.measurement for stored in self.measurements()}
         artifacts = {row["id"]: read_artifact(row) for row in self._database.query("SELECT * FROM artifacts")}
-        return [
-            read_finding(
-                row,
-                [measured[id] for id in measurement_ids.get(row["id"], [])],
-                [artifacts[id] for id in artifact_ids.get(row["id"], [])],
-            )
-            for row in rows
-        ]
+
+        def read(row: Row) -> StoredFinding:
+            measurements = [measured[id] for id in measurement_ids.get(row["id"], [])]
+            return read_finding(row, measurements, [artifacts[id] for id in artifact_ids.get(row["id"], [])])
+
+        return [self._read(read, row, "findings") for row in rows]
 
     def new_artifact(self, name: str) -> Path:
         """Reserve an empty file in artifacts/ under this name, or name-2, name-3, ... where it is taken."""
@@ -165,6 +168,15 @@ class Investigation:
     def locate(self, artifact: Artifact) -> Path:
         """Where an artifact that was read back lies now."""
         return self.folder / artifact.path
+
+    def _read(self, read: Callable[[Row], T], row: Row, table: str) -> T:
+        """A row as a record; StoreError where somebody altered it, or it is damaged."""
+        try:
+            return read(row)
+        except (ValueError, TypeError, KeyError) as error:
+            what = f"row {row['id']} of {table} is not what perfkit wrote there ({error})"
+            advice = "restore the file from a copy, or move it away"
+            raise StoreError(f"{self._database.path}: {what}: {advice}") from error
 
     def _links(self, table: str, column: str) -> dict[int, list[int]]:
         """What a table of links ties to each finding, in the order of recording."""

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from layers.evidence.file_system import Journal
-from layers.evidence.store_schema import APPLICATION_ID, VERSION, bring_up_to, version_of
+from layers.evidence.store_schema import APPLICATION_ID, VERSION, bring_up_to, columns_of, version_of
+from layers.evidence.wording import first_few
 from parsers.errors import StoreError
 
 if TYPE_CHECKING:
@@ -125,6 +126,23 @@ def refuse_foreign(path: Path, database: Database) -> None:
     if version > VERSION:
         made_by = f"a newer perfkit made it (version {version}, this one knows up to {VERSION})"
         raise StoreError(f"{path}: {made_by}: update perfkit, or {ANOTHER_FOLDER}")
+    if version < 1:
+        said = f"it says version {version}, and none that perfkit makes is below 1: it was altered"
+        raise StoreError(f"{path}: {said}: restore it from a copy, or {ANOTHER_FOLDER}")
+    if lacking := sorted(_columns_at(version) - columns_of(database)):
+        what = first_few(f"{table}.{column}" for table, column in lacking)
+        raise StoreError(f"{path}: it lacks {what}: restore it from a copy, or {ANOTHER_FOLDER}")
+
+
+def _columns_at(version: int) -> set[tuple[str, str]]:
+    """Table and column of everything that a file of this version has."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        made = _tables(connection)
+        bring_up_to(made, version)
+        return columns_of(made)
+    finally:
+        connection.close()
 
 
 @contextmanager

@@ -14,20 +14,28 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result, all_measurements, to_document
+from layers.evidence.secrets import masked_arguments
+from layers.evidence.verdict import Exit
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
 Row = Mapping[str, Any]
 
+SHOWN_CHARACTERS = 2000
+"""Of a command; a glob that the shell expanded over many ranks has more, and nobody reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How a command was called: its exact arguments, where, and from when to when (with time zone)."""
+    """How a command was called: its arguments, exact but for secrets, where, and from when to when (with time
+    zone)."""
 
     arguments: tuple[str, ...]
     working_folder: str
@@ -40,6 +48,14 @@ class Call:
         """The arguments as a shell takes them."""
         return shlex.join(self.arguments)
 
+    @property
+    def shown_command(self) -> str:
+        """The same for a page, without the end of a very long one."""
+        whole = self.command_line
+        left = len(whole) - SHOWN_CHARACTERS
+        more = f" … and {left:,} characters more, in investigation.db" if left > 0 else ""
+        return whole[:SHOWN_CHARACTERS] + more
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -48,6 +64,26 @@ class Run:
     id: int
     call: Call
     document: dict[str, Any]
+
+
+class Said(msgspec.Struct):
+    """The verdict of a document."""
+
+    word: str
+    directional: bool
+    because: str
+    exit_code: Exit
+    next_step: str = ""
+
+
+class SharedPart(msgspec.Struct):
+    """What every document has, and every report reads."""
+
+    command: str
+    verdict: Said
+    guards: list[dict[str, Any]]
+    measurements: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +166,15 @@ class ResultWriter:
 def read_run(row: Row) -> Run:
     """A row of runs joined with documents."""
     call = Call(
-        arguments=tuple(json.loads(row["arguments"])),
+        arguments=masked_arguments(json.loads(row["arguments"])),
         working_folder=row["working_folder"],
         host=row["host"],
         started=datetime.fromisoformat(row["started_at"]),
         ended=datetime.fromisoformat(row["ended_at"]),
     )
-    return Run(row["id"], call, json.loads(row["document"]))
+    document = json.loads(row["document"])
+    msgspec.convert(document, SharedPart)
+    return Run(row["id"], call, document)
 
 
 def read_measurement(row: Row) -> StoredMeasurement:

@@ -162,6 +162,14 @@ def version_of(database: Database) -> int:
     return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
+def columns_of(database: Database) -> set[tuple[str, str]]:
+    """Table and column of all that the file has; a view stands there with its name alone."""
+    of_tables = """SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c
+                   WHERE m.type = 'table'"""
+    views = "SELECT name, '' FROM sqlite_master WHERE type = 'view'"
+    return set(database.execute(f"{of_tables} UNION ALL {views}").fetchall())
+
+
 def bring_up_to(database: Database, version: int = VERSION) -> None:
     """Take every step that the file lacks, and mark it as perfkit's own; the caller holds a transaction."""
     for step in STEPS[version_of(database) : version]:

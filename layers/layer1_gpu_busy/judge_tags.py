@@ -19,6 +19,7 @@ from layers.collectors.tags.tagging import NO_RANGES, CheckedTags, Count, Tagged
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards, strongest_effect
 from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
+from layers.evidence.secrets import masked_arguments
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted, time_text
@@ -121,7 +122,7 @@ def judge_tags(facts: TagFacts, command: Sequence[str]) -> Result:
         measurements=_cost(facts.checked),
         sections={
             "tags": [_section(tag, facts) for tag in facts.tags],
-            "ran": list(command),
+            "ran": list(masked_arguments(command)),
             "exit_code": facts.run.exit_code,
         },
     )

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from layers.evidence.secrets import CREDENTIALS
 from layers.preflight.facts import Section
 
 NAME = "environment"
@@ -47,7 +48,6 @@ FAMILIES = re.compile(
 )
 """Names that matter to inference engines, whatever they mean."""
 
-CREDENTIALS = re.compile(r"//\S*@")
 NOT_KEPT = "set; value not kept"
 
 

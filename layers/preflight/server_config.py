@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from layers.collectors.bounded import ProbeFailed
-from layers.preflight.environment import CREDENTIALS, NOT_KEPT
+from layers.evidence.secrets import CREDENTIALS, SECRET
+from layers.preflight.environment import NOT_KEPT
 from layers.preflight.facts import Fact, Gathering, Section
 from parsers.errors import UsageError
 
@@ -31,10 +32,6 @@ MAX_FACTS = 2000
 MAX_DEPTH = 8
 MAX_TEXT_CHARACTERS = 1000
 
-SECRET = re.compile(
-    r"(?i)(^|[_\-.])(api|admin|access|auth|private|secret|ssl|hf)?_?"
-    r"(key|keys|token|secret|secrets|password|passwd|passphrase|credential|credentials|authorization|auth)$"
-)
 MOVES = re.compile(
     r"(?i)internal_states|throughput|uptime|^created$|timestamp|_time$|usage|num_(running|waiting|requests)|queue_(len|size)$"
 )
