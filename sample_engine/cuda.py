@@ -108,12 +108,12 @@ class _Current(threading.local):
 
 
 class CudaStream:
-    """A stream. `pool` is the memory that all captures share."""
+    """A stream. Its captures share a pool of memory, so they run one after the other, as a stream does."""
 
-    def __init__(self, current: _Current, pool: Any) -> None:
+    def __init__(self, current: _Current) -> None:
         self._stream = torch.cuda.Stream(GPU)
         self._current = current
-        self._pool = pool
+        self._pool = torch.cuda.graph_pool_handle()
         self._capturing: CudaGraph | None = None
 
     def empty(self, shape: Shape, dtype: DType) -> CudaBuffer:
@@ -220,9 +220,9 @@ class CudaDevice:
     def __init__(self, budget_bytes: int) -> None:
         properties = torch.cuda.get_device_properties(GPU)
         torch.cuda.set_per_process_memory_fraction(min(1.0, budget_bytes / properties.total_memory), GPU)
-        current, pool = _Current(), torch.cuda.graph_pool_handle()
+        current = _Current()
         self.name: str = properties.name
-        self.streams = (CudaStream(current, pool), CudaStream(current, pool))
+        self.streams = (CudaStream(current), CudaStream(current))
         self._budget_bytes = budget_bytes
         self._profile: profile | None = None
 

@@ -10,8 +10,8 @@ Rules of memory, as on a GPU:
   handed out again at once: on that stream the order of commands makes this safe. Whoever uses a buffer on
   another stream keeps it until an event there has passed.
 - A captured graph holds addresses. Keep alive whatever it reads and writes that was made outside the
-  capture. Memory made inside stays reserved in a pool that all graphs share: read a graph's result, or
-  copy it, before another graph is replayed.
+  capture. Memory made inside stays reserved in a pool that all graphs of a stream share: read a graph's
+  result, or copy it, before another graph of that stream is replayed.
 - A pinned slot is plain memory to the host: read it after an event that follows the `copy_out`, and do not
   overwrite it before the `copy_in` from it has run.
 """

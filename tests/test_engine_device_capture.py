@@ -167,6 +167,29 @@ def test_a_closed_graph_cannot_be_replayed_and_can_be_closed_again(device: Emula
         graph.replay()
 
 
+def test_graphs_of_two_streams_that_run_at_the_same_time_leave_each_others_memory_alone() -> None:
+    with small_device() as device:
+        states = [upload(device, random(seed, 8, 16), stream=seed) for seed in (0, 1)]
+        weights = [upload(device, random(2 + seed, 16, 16), stream=seed) for seed in (0, 1)]
+        alone = []
+        for stream, state, weight in zip(device.streams, states, weights, strict=True):
+            eager = upload(device, download(device, state, stream.index), stream.index)
+            for _ in range(20):
+                layer(stream, eager, weight)
+            alone.append(download(device, eager, stream.index))
+        graphs = []
+        for stream, state, weight in zip(device.streams, states, weights, strict=True):
+            with stream.capture() as graph:
+                layer(stream, state, weight)
+            graphs.append(graph)
+        with paused(device):
+            for _ in range(20):
+                for graph in graphs:
+                    graph.replay()
+        together = [download(device, state, stream) for stream, state in enumerate(states)]
+        assert [one.tobytes() for one in together] == [one.tobytes() for one in alone]
+
+
 def test_memory_made_in_a_capture_belongs_to_the_graph_until_the_last_one_is_closed() -> None:
     with small_device(8 << 10) as device:
         stream = device.streams[0]

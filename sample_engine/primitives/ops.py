@@ -1,6 +1,6 @@
 """Primitives as functions: each allocates its output and launches one kernel.
 
-This is what model code calls. In a capture the outputs come from the pool that all graphs share; in eager
+This is what model code calls. In a capture the outputs come from the pool that all graphs of a stream share; in eager
 mode they return to the stream's pool when the model drops them.
 """
 

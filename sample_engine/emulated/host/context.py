@@ -28,22 +28,9 @@ class Context:
         self.memory = Allocator("device memory", block.sizes.budget_bytes, drain, self._publish)
         self.pinned = Allocator("pinned memory", block.sizes.pinned_bytes, drain, lambda memory: None)
         self.pinned_pool = self.pinned.new_pool()
-        self.graph_pool = self.memory.new_pool()
         self.graph_ids = itertools.count(1)
-        self._live_graphs = 0
         self._closed = False
         self.rings: list[RingWriter] = []
-
-    def begin_graph(self) -> int:
-        """Number of a new graph; while any lives, the memory of captures stays reserved."""
-        self._live_graphs += 1
-        self.graph_pool.reclaimable = False
-        return next(self.graph_ids)
-
-    def end_graph(self) -> None:
-        """A graph was dropped."""
-        self._live_graphs -= 1
-        self.graph_pool.reclaimable = not self._live_graphs
 
     def check(self) -> None:
         """Raise DeviceLost, now and at every later command, when the device process failed or ended."""

@@ -1,8 +1,8 @@
 """Blocks of memory kept for reuse by size, so that an allocation is mostly one list pop.
 
 Each stream has a pool, for a block may be reused while commands that still use it are queued, and only the
-order of one stream makes that safe. Captures share a pool of their own, which is not reclaimable while any
-graph lives. A pool never splits a block: what it keeps goes back to the arena when memory is short.
+order of one stream makes that safe. The captures of a stream share another pool, which is not reclaimable
+while any of its graphs lives. A pool never splits a block: what it keeps goes back to the arena when memory is short.
 """
 
 from __future__ import annotations

@@ -37,6 +37,8 @@ class EmulatedStream:
         self._layouts = context.layouts
         self._kernels = context.kernels
         self._own_pool = self._pool = context.memory.new_pool()
+        self._graph_pool = context.memory.new_pool()
+        self._live_graphs = 0
         self._ring = RingWriter(context.block, index, self.progress.wait_for)
         context.rings.append(self._ring)
         self._in_flight = InFlight()
@@ -93,9 +95,9 @@ class EmulatedStream:
     @contextmanager
     def capture(self) -> Iterator[EmulatedGraph]:
         self._refuse_in_capture("capture")
-        graph = EmulatedGraph(self, self._context.begin_graph())
+        graph = self._new_graph()
         self._control(Kind.BEGIN_CAPTURE, graph.graph_id)
-        self._capturing, self._pool = graph, self._context.graph_pool
+        self._capturing, self._pool = graph, self._graph_pool
         try:
             yield graph
             graph.usable = not graph.refused
@@ -117,7 +119,14 @@ class EmulatedStream:
     def drop(self, graph: EmulatedGraph) -> None:
         """Forget a graph, behind everything queued."""
         self._control(Kind.DROP_GRAPH, graph.graph_id)
-        self._context.end_graph()
+        self._live_graphs -= 1
+        self._graph_pool.reclaimable = not self._live_graphs
+
+    def _new_graph(self) -> EmulatedGraph:
+        """While any graph of this stream lives, the memory of its captures stays reserved."""
+        self._live_graphs += 1
+        self._graph_pool.reclaimable = False
+        return EmulatedGraph(self, next(self._context.graph_ids))
 
     def _addresses(self, buffers: Sequence[Buffer]) -> list[int]:
         table = self._layouts
