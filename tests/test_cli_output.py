@@ -43,6 +43,47 @@ def test_what_is_no_terminal_is_80_columns_wide_whatever_the_environment_says(
     assert 70 < max(map(len, lines)) <= 80
 
 
+def terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+
+@pytest.mark.parametrize("columns", [1, 5, 12, 39])
+def test_a_terminal_of_a_few_columns_gets_lines_of_forty(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal(monkeypatch, columns)
+    output.paragraph("a label of many characters", "text " * 20)
+    output.show(output.table(["kernel", "share"], [["gemm", "7.92 %"]]))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a label of many characters  text text text text"
+    assert lines[-1] == "gemm    7.92 %"
+
+
+def test_a_table_too_wide_for_its_terminal_shows_one_cell_a_line_and_breaks_no_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal(monkeypatch, 40)
+    headers = ["method", "measures", "window", "samples", "value"]
+    rows = [["nvidia-smi", "utilisation of the card", "36,000.0", "1,000", "97.25 %"]]
+    rows += [["dcgm", "SM active", "1", "2", "3"]]
+    output.show(output.table(headers, rows, right=[2, 3, 4]))
+    shown = capsys.readouterr().out
+    assert shown.splitlines() == [
+        "method    nvidia-smi",
+        "measures  utilisation of the card",
+        "window    36,000.0",
+        "samples   1,000",
+        "value     97.25 %",
+        "",
+        "method    dcgm",
+        "measures  SM active",
+        "window    1",
+        "samples   2",
+        "value     3",
+    ]
+
+
 def test_json_is_one_document_with_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({"unit": "µs", "nested": [{"n": 1, "value": 0.5}]})
     text = capsys.readouterr().out

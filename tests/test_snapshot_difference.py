@@ -119,3 +119,18 @@ def test_a_fault_in_a_section_is_not_hidden() -> None:
 
     with pytest.raises(KeyError):
         gather_all([("broken", broken)])
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("machine.kernl", "machine.kernl is no fact of either"),
+        ("machine.cpus", "machine.cpus is the same in both"),
+        ("machine.kernel", None),
+        ("machine.k*", None),
+    ],
+)
+def test_a_declared_name_without_effect_is_noted_PK026(declared: str, said: str | None) -> None:
+    result = judge_difference(BEFORE, snapshot({"kernel": "6.2", "cpus": 8}), [declared])
+    fired = [c.message for c in result.guards if c.fired and c.code == "PK026"]
+    assert fired == ([] if said is None else [said])

@@ -40,6 +40,18 @@ def compare(before: Snapshot, after: Snapshot, declared: Collection[str] = ()) -
     ]
 
 
+def without_effect(
+    names: Collection[str], differences: Collection[Difference], declared: Collection[str]
+) -> list[str]:
+    """What was declared and does not differ, each with why; `names` are all facts of both snapshots."""
+    found = []
+    for pattern in declared:
+        if not any(_is_declared(one.name, [pattern]) for one in differences):
+            known = any(_is_declared(name, [pattern]) for name in names)
+            found.append(f"{pattern} is the same in both" if known else f"{pattern} is no fact of either")
+    return found
+
+
 def flat(snapshot: Snapshot) -> dict[str, Fact]:
     """Every fact by section and name; one that could not be had is the reason why."""
     return dict(chain.from_iterable(map(_flat_section, snapshot.sections)))

@@ -13,13 +13,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from layers.evidence.verdict import Exit
+from layers.evidence.result import Result, to_document
+from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import PerfkitError, UsageError
 from perfkit import __version__
+from perfkit.cli import output
 from perfkit.cli.messages import complain, report_fault
 from perfkit.cli.registry import BY_NAME, COMMANDS, Command
 
@@ -31,6 +33,10 @@ EXIT_PIPE_CLOSED = 141
 EXIT_CANNOT_WRITE = Exit.INVALID
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+FAULT = "fault"
+WORDS: dict[int, str] = {Exit.USAGE: "error", Exit.INVALID: "void", Exit.INTERRUPTED: "interrupted"}
+"""What --json calls the verdict of a command that came to none."""
 
 ABOUT = """Where does the time of a GPU inference service go, and how do you know?
 
@@ -45,8 +51,18 @@ output."""
 def main(arguments: Sequence[str]) -> int:
     """Run `perfkit ARGUMENTS` and return the exit code; only SystemExit leaves here as an exception."""
     _never_fail_on_encoding()
-    code = _guarded(lambda: _run(arguments), arguments)
-    return _guarded(_flush, arguments) or code
+    output.printed_json = False
+    code, why = _guarded(lambda: _run(arguments), arguments)
+    if why and "--json" in _own(arguments) and not output.printed_json:
+        _guarded(lambda: _print_failure(code, why, arguments), arguments)
+    return _guarded(_flush, arguments).code or code
+
+
+class Ended(NamedTuple):
+    """How a step of the program ended; `why` in one line where something went wrong."""
+
+    code: int
+    why: str = ""
 
 
 def _flush() -> int:
@@ -54,24 +70,33 @@ def _flush() -> int:
     return Exit.OK
 
 
-def _guarded(step: Callable[[], int], arguments: Sequence[str]) -> int:
-    """The exit code of one step of the program, whatever happens in it."""
+def _guarded(step: Callable[[], int], arguments: Sequence[str]) -> Ended:
+    """How one step of the program ended, whatever happens in it."""
     try:
-        return step()
+        return Ended(step())
     except PerfkitError as error:
-        complain(str(error))
-        return error.exit_code
+        return _complained(error.exit_code, str(error))
     except typer.TyperException as error:
-        complain(f"{error.format_message()} (see: {_help_command(arguments)})")
-        return Exit.USAGE
+        return _complained(Exit.USAGE, f"{error.format_message()} (see: {_help_command(arguments)})")
     except (KeyboardInterrupt, typer.Abort):
-        complain("interrupted; what was recorded stays")
-        return Exit.INTERRUPTED
+        return _complained(Exit.INTERRUPTED, "interrupted; what was recorded stays")
     except BrokenPipeError:
         _discard_stdout()
-        return EXIT_PIPE_CLOSED
+        return Ended(EXIT_PIPE_CLOSED)
     except Exception as fault:
-        return _unexpected(fault)
+        return Ended(_unexpected(fault), f"{type(fault).__name__}: {fault}")
+
+
+def _complained(code: int, why: str) -> Ended:
+    complain(why)
+    return Ended(code, why)
+
+
+def _print_failure(code: int, why: str, arguments: Sequence[str]) -> int:
+    """The document of a command that came to no result of its own."""
+    verdict = Verdict(WORDS.get(code, FAULT), False, why, Exit(code))
+    output.print_json(to_document(Result(_command_name(arguments), verdict)))
+    return code
 
 
 def build_group(name: str) -> typer.core.TyperGroup:
@@ -100,9 +125,14 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _refuse_empty(arguments: Sequence[str]) -> None:
     """No option of perfkit has an empty value: it comes of a shell variable that is not set."""
-    for place, argument in enumerate(takewhile(lambda a: a != "--", arguments), 1):
+    for place, argument in enumerate(_own(arguments), 1):
         if not argument or (argument.startswith("--") and argument.endswith("=")):
             raise UsageError(f"argument {place} is empty ({argument!r}): is a shell variable not set?")
+
+
+def _own(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are perfkit's: what stands after -- is another program's."""
+    return list(takewhile(lambda argument: argument != "--", arguments))
 
 
 def _add(app: typer.Typer, command: Command, *, called: bool) -> None:

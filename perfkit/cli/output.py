@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 WIDTH = 80
 """Columns where nobody says otherwise (house rule: 80 are enough)."""
 
+MIN_WIDTH = 40
+"""In a narrower terminal lines run over: what is broken every few letters cannot be read."""
+
 MAX_WIDTH = 120
 """Wider lines are hard to read, however wide the terminal."""
 
 LABEL_WIDTH = 11
 """Where the text of a paragraph begins."""
+
+MIN_TEXT_WIDTH = 20
+"""Beside the longest label. And of a word in a table: longer ones (names of kernels) may be broken."""
+
+printed_json = False
+"""Whether stdout holds its one JSON document already."""
 
 
 def finish(result: Result, *, as_json: bool, show: Callable[[Result], None]) -> int:
@@ -43,8 +52,11 @@ def finish(result: Result, *, as_json: bool, show: Callable[[Result], None]) -> 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout. NaN and infinity raise ValueError: what was not measured is absent."""
+    global printed_json
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=not utf8))
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=not utf8)
+    printed_json = True
+    print(text)
 
 
 def line(text: str = "") -> None:
@@ -55,7 +67,8 @@ def line(text: str = "") -> None:
 def paragraph(label: str, text: str) -> None:
     """A label and its text, wrapped beside it; the texts of short labels stand in one column."""
     indent = max(LABEL_WIDTH, len(label) + 2)
-    rows = textwrap.wrap(visible(text), width() - indent, break_on_hyphens=False, break_long_words=False)
+    beside = max(MIN_TEXT_WIDTH, width() - indent)
+    rows = textwrap.wrap(visible(text), beside, break_on_hyphens=False, break_long_words=False)
     for number, row in enumerate(rows):
         line(f"{label if number == 0 else '':<{indent}}{row}")
 
@@ -74,15 +87,35 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Colle
     """A table without borders, two blanks between columns; `right` lists the columns aligned to the right.
 
     Cells are data: markup in them is text, control characters are escaped, long ones wrap in their column.
+    Where the columns are too many for the width, each cell stands in a line of its own beside its header.
     """
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    cells = [[visible(cell) for cell in row] for row in rows]
+    narrow = _least_width([headers, *cells]) > width()
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="", show_header=not narrow)
+    if narrow:
+        headers, cells, right = ("", ""), _one_below_the_other(headers, cells), ()
     for number, header in enumerate(headers):
         made.add_column(Text(header), justify="right" if number in right else "left", overflow="fold")
+    for row in cells:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def _least_width(rows: Sequence[Sequence[str]]) -> int:
+    """Columns that it takes to break no word but very long ones."""
+    columns = zip(*rows, strict=False)
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    return sum(min(longest, MIN_TEXT_WIDTH) for longest in words) + 2 * (len(words) - 1)
+
+
+def _one_below_the_other(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Header and cell of every cell, with an empty line between rows."""
+    made: list[list[str]] = []
     for row in rows:
-        made.add_row(*(Text(visible(cell)) for cell in row))
+        made += [["", ""]] * bool(made) + [[header, cell] for header, cell in zip(headers, row, strict=False)]
     return made
 
 
@@ -97,7 +130,7 @@ def width() -> int:
     """Columns to print in."""
     if not sys.stdout.isatty():
         return WIDTH
-    return min(shutil.get_terminal_size((WIDTH, 24)).columns, MAX_WIDTH)
+    return max(MIN_WIDTH, min(shutil.get_terminal_size((WIDTH, 24)).columns, MAX_WIDTH))
 
 
 @contextmanager

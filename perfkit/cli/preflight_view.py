@@ -58,6 +58,7 @@ def show_differences(result: Result) -> None:
         output.show(output.table(["fact", "before", "after", ""], rows))
     if len(differences) > DIFFERENCES_SHOWN:
         output.line(f"and {len(differences) - DIFFERENCES_SHOWN} more: --json lists all")
+    show_checks(result.guards)
 
 
 def _difference_row(one: dict[str, Any]) -> list[str]:
