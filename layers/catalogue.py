@@ -18,6 +18,7 @@ from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_recording import RECORDING_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
+from layers.layer1_gpu_busy.guards_width import WIDTH_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
 from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
@@ -70,6 +71,7 @@ CATALOGUE = gather(
     SAMPLED_GUARDS,
     CROSS_GUARDS,
     LIVE_GUARDS,
+    WIDTH_GUARDS,
     RECORDING_GUARDS,
     TAG_GUARDS,
 )

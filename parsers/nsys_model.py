@@ -69,7 +69,8 @@ class NsysDevice:
 @dataclass(frozen=True, slots=True)
 class NsysExport:
     """One export, read. `os_calls` are blocking calls into the C library on threads that call CUDA (names and
-    tracks index those of the trace); `metrics` the sampled GPU metrics that perfkit knows.
+    tracks index those of the trace); `metrics` the sampled GPU metrics that perfkit knows, of `metric_rows`
+    rows of any.
     """
 
     trace: ChromeTrace
@@ -77,3 +78,4 @@ class NsysExport:
     devices: tuple[NsysDevice, ...]
     os_calls: HostSpans
     metrics: tuple[Series, ...]
+    metric_rows: int

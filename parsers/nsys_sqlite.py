@@ -20,7 +20,7 @@ from parsers.loss import Loss
 from parsers.nsys_activities import PREFIX, WORK_TABLES, Activities, read_activities, read_runtime_calls
 from parsers.nsys_capture import Clock, read_capture, read_clock, read_duration_ns
 from parsers.nsys_file import EXPORT_COMMAND, NULL, NsysFile, open_export
-from parsers.nsys_gpu_metrics import read_gpu_metrics
+from parsers.nsys_gpu_metrics import count_gpu_metrics, read_gpu_metrics
 from parsers.nsys_host import NO_SPANS, Spans, read_os_calls, read_overhead, read_ranges
 from parsers.nsys_identity import find_devices, name_devices, process_of, read_tracks
 from parsers.nsys_model import CUT_BELOW_SHARE, GRAPH_MODE, NODE_MODE, NsysCapture, NsysExport
@@ -71,6 +71,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     recorded = _recorded(capture, clock, extent(work, host))
     end_ns = recorded[1] if recorded else clock.zero_ns
     metrics = () if busy_only else read_gpu_metrics(file, clock.base_time_ns)
+    metric_rows = 0 if busy_only else count_gpu_metrics(file)
     sha256, size_bytes = _digest(path)
     trace = ChromeTrace(
         path=path,
@@ -91,7 +92,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
         zero_timestamps=zero_timestamps,
         losses=[*file.losses, *_overflow(names)],
     )
-    return NsysExport(trace, capture, devices, os_spans(host.os_calls, threads), metrics)
+    return NsysExport(trace, capture, devices, os_spans(host.os_calls, threads), metrics, metric_rows)
 
 
 def _read_work(file: NsysFile, names: Names, clock: Clock) -> tuple[Activities, TimeLimits]:

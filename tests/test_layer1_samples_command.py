@@ -217,10 +217,33 @@ def test_a_difference_of_one_time_is_explained_and_leaves_no_verdict(ask: Ask) -
 
 def test_a_busy_device_with_empty_sms_is_told_to_fill_them(ask: Ask) -> None:
     answer = ask(trace(0.95), "--smi", steady_smi(97), "--dcgm", dcgm(0.10))
-    assert (answer.word, answer.code) == ("device-bound", 0)
+    assert (answer.word, answer.code, answer.directional) == ("device-bound", 3, True)
     assert answer.because.endswith("; NVML util agrees (97.0 %, n = 30); SM active only 10.0 %")
+    assert answer.fired["PK166"]["message"] == "device busy 95.0 %, SM active 10.0 % (dcgm, n = 31)"
+    assert answer.strengths == {"weak"}
     assert "larger batches" in answer.document["verdict"]["next_step"]
     assert "PK116" not in answer.fired and "PK155" in answer.fired
+
+
+@pytest.mark.parametrize(("sm", "samples", "code"), [(0.6, SECONDS + 1, 0), (0.1, 5, 0), (0.85, 31, 0)])
+def test_sms_that_are_half_full_or_hardly_sampled_are_a_note_at_most(
+    sm: float, samples: int, code: int, ask: Ask
+) -> None:
+    answer = ask(trace(0.95), "--smi", steady_smi(97), "--dcgm", dcgm(sm, samples=samples))
+    assert (answer.word, answer.code) == ("device-bound", code)
+    assert [answer.fired[code]["effect"] for code in ("PK166",) if code in answer.fired] == (
+        ["note"] if sm < 0.8 else []
+    )
+
+
+def test_a_log_of_another_card_than_the_traces_number_supports_nothing(ask: Ask) -> None:
+    same = ask(trace(0.30), "--smi", steady_smi(30))
+    assert "strong" in same.strengths and "PK168" not in same.fired
+    other = ask(trace(0.30), "--smi", steady_smi(30, index=3))
+    assert (other.word, other.code) == ("host-bound", 0)
+    assert "strong" not in other.strengths
+    assert other.fired["PK168"]["message"].startswith("device 0 of chrome-trace and gpu 3 of nvidia-smi")
+    assert "NVML util agrees, if it is of the same card" in other.because
 
 
 def test_the_sampler_of_another_card_is_found_out(ask: Ask) -> None:

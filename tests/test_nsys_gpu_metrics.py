@@ -129,8 +129,8 @@ def test_a_mean_is_that_of_the_device_window(tmp_path: Path) -> None:
     assert mean.mean == pytest.approx(0.5)
 
 
-def test_without_a_map_a_gpu_is_a_device_only_where_there_is_one_of_each(tmp_path: Path) -> None:
-    for gpus, device in (([0], 1), ([0, 1], None)):
+def test_without_a_map_a_gpu_is_the_only_device_only_if_it_has_its_number(tmp_path: Path) -> None:
+    for gpus, device in (([1], 1), ([0], None), ([0, 1], None)):
         export = NsysBuilder(mapped=False)
         export.kernel("k", 1_000, 1_000, device=1)
         for gpu in gpus:

@@ -183,8 +183,9 @@ def _interrupts_left_to_nsys() -> Iterator[None]:
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """SIGTERM reaches perfkit alone; nsys is interrupted for it, which it answers by writing its report. Yields
-    what to call with nsys's process once it runs: a signal may come before.
+    """SIGTERM reaches perfkit alone; nsys is interrupted for it, which it answers by writing its report.
+
+    Yields what to call with nsys's process once it runs: a signal may come before.
     """
     running: list[subprocess.Popen[bytes]] = []
     early: list[int] = []

@@ -52,8 +52,14 @@ class Comparison:
 
     @property
     def supports(self) -> bool:
-        """Whether either makes the other's finding stronger."""
-        return self.agree is True and self.times is Times.SAME and self.b.n >= SERIES_MIN_SAMPLES
+        """Whether either makes the other's finding stronger; never where one card is assumed."""
+        agree = self.agree is True and self.times is Times.SAME and not self.assumed
+        return agree and self.b.n >= SERIES_MIN_SAMPLES
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the two bear different names, and are one card only because there is no other."""
+        return bool(self.a.taken_for or self.b.taken_for)
 
 
 def cross_check(methods: Sequence[Method]) -> list[Comparison]:
@@ -178,10 +184,11 @@ def disagreements(comparisons: Iterable[Comparison]) -> list[Comparison]:
 
 
 def with_cards(methods: Sequence[Method]) -> list[Method]:
-    """Methods whose device is the only one of their kind take the card of the others' only device."""
-    cards = {m.card for m in methods if m.instrument is not Instrument.RECORDS}
+    """Where there is one traced device and one sampled card, they are taken for one card, whatever their
+    names."""
+    sampled = {m.card for m in methods if m.instrument is not Instrument.RECORDS and m.samples is not None}
     traced = {m.card for m in methods if m.instrument is Instrument.RECORDS}
-    if len(cards) == len(traced) == 1:
-        only = next(iter(cards))
-        return [replace(m, card=only) for m in methods]
-    return list(methods)
+    if not len(sampled) == len(traced) == 1 or sampled == traced:
+        return list(methods)
+    (only,) = traced
+    return [m if m.card == only else replace(m, card=only, taken_for=only) for m in methods]

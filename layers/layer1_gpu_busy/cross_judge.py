@@ -19,7 +19,7 @@ from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, d
 from layers.layer1_gpu_busy.guards import BUSY_OVER_READING
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, METHODS_DISAGREE, CrossFacts, said
 from layers.layer1_gpu_busy.judge import TraceDevice, judge_traces
-from layers.layer1_gpu_busy.methods import Method, Question, all_methods
+from layers.layer1_gpu_busy.methods import Instrument, Method, Question, all_methods
 from layers.layer1_gpu_busy.sampled_judge import (
     JudgedCard,
     findings_of_samples,
@@ -36,6 +36,7 @@ from layers.layer1_gpu_busy.sampled_sections import (
 )
 from layers.layer1_gpu_busy.sampled_word import FILL_NEXT, SM_INEFFECTIVE
 from layers.layer1_gpu_busy.sections import sections
+from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
@@ -67,7 +68,9 @@ def judge_with_samples(
     crossed = apply_guards(CROSS_GUARDS, CrossFacts(comparisons))
     result = of_samples
     if traces:
-        of_traces = judge_traces(traces, thresholds, unread, _supported(comparisons))
+        of_traces = judge_traces(
+            traces, thresholds, unread, _supported(comparisons), _sampled_sm(comparisons)
+        )
         result = _combined(of_traces, of_samples, comparisons)
     elif against := [c for c in disagreements(comparisons) if c.times is Times.SAME]:
         result = _undecided(of_samples, said(against[0]))
@@ -88,6 +91,19 @@ def _supported(comparisons: Sequence[Comparison]) -> set[TraceDevice]:
     """The devices of traces that a sampler confirms, and none contradicts."""
     confirmed = {(c.a.source, c.a.device) for c in comparisons if c.supports}
     return confirmed - {(c.a.source, c.a.device) for c in comparisons if c.agree is False}
+
+
+def _sampled_sm(comparisons: Sequence[Comparison]) -> dict[TraceDevice, SmActive]:
+    """How full a sampler saw the device of each trace."""
+    return {
+        (c.a.source, c.a.device): SmActive(c.b.value, c.b.n, c.b.method)
+        for c in comparisons
+        if c.a.instrument is Instrument.RECORDS and _of_sms(c)
+    }
+
+
+def _of_sms(c: Comparison) -> bool:
+    return c.b.question is Question.SM_ACTIVE and c.times in (Times.SAME, Times.UNKNOWN)
 
 
 def _result_of_samples(cards: Sequence[JudgedCard], thresholds: Thresholds) -> Result:
@@ -137,14 +153,14 @@ def _with_samples(traced: Verdict, sampled: Verdict, comparisons: Sequence[Compa
 
 
 def _leaves_sms_idle(c: Comparison) -> bool:
-    asked = c.b.question is Question.SM_ACTIVE and c.times in (Times.SAME, Times.UNKNOWN)
-    return asked and c.b.value < SM_INEFFECTIVE
+    return _of_sms(c) and c.b.value < SM_INEFFECTIVE
 
 
 def _beside(sampled: Verdict, comparisons: Sequence[Comparison]) -> str:
     agreeing = next((c for c in comparisons if c.agree and c.times is Times.SAME), None)
     if agreeing is not None:
-        return f"; {agreeing.b.measures} agrees ({pct(agreeing.b.value)}, n = {agreeing.b.n:,})"
+        agrees = "agrees" if not agreeing.assumed else "agrees, if it is of the same card"
+        return f"; {agreeing.b.measures} {agrees} ({pct(agreeing.b.value)}, n = {agreeing.b.n:,})"
     if sampled.word == Word.VOID:
         return f"; the samples are void: {sampled.because}"
     return f"; the samples, of other times or unknown ones, say {sampled.word}"

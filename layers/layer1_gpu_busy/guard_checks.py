@@ -15,6 +15,7 @@ from layers.evidence.wording import FEW, counted, first_few, pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
+from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
@@ -40,11 +41,15 @@ QUEUED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What the guards look at: one device of one trace, and the thresholds of the verdict."""
+    """What the guards look at: one device of one trace, and the thresholds of the verdict.
+
+    `sampled_sm` is what a sampler says of its SMs, where one was given.
+    """
 
     trace: TraceAnalysis
     device: DeviceAnalysis | None
     thresholds: Thresholds
+    sampled_sm: SmActive | None = None
 
     @property
     def ratio(self) -> float | None:

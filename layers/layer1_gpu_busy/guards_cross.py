@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.cross_check import AGREE_WITHIN, Comparison, Times, disagreements
+from layers.layer1_gpu_busy.methods import Instrument
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,20 @@ def _not_comparable(facts: CrossFacts) -> Outcome | None:
     return Outcome(True, f"{first.a.measures} and {first.b.measures}: {first.times}{why}")
 
 
+def _taken_for_one(facts: CrossFacts) -> Outcome | None:
+    asked = [c for c in facts.comparisons if c.a.instrument is Instrument.RECORDS and c.b.samples]
+    assumed = [c for c in asked if c.assumed]
+    if not asked:
+        return None
+    if not assumed:
+        return Outcome(False, "both sides call the card by one number")
+    first = assumed[0]
+    names = f"device {first.a.device} of {first.a.method} and {first.b.scope} of {first.b.method}"
+    return Outcome(
+        True, f"{names} are taken for one card, since there is no other: neither confirms the other"
+    )
+
+
 METHODS_DISAGREE = Guard(
     code="PK158",
     name="methods-disagree",
@@ -75,12 +90,29 @@ METHODS_NOT_OF_ONE_TIME = Guard(
     sees="Two methods side by side that cannot confirm each other.",
     cause="They ran at different times, one keeps no time (dcgmi dmon), or the trace is shorter than the "
     "period that the driver averages over.",
-    detection="Windows on the wall clock that do not meet, are unknown, or are shorter than 1 s for "
-    "NVML.",
+    detection="Windows on the wall clock that do not meet, are unknown, or are shorter than 1 s for NVML.",
     remedy="Sample while the trace records, for some seconds; stamp dcgmi's rows (dcgmi dmon … | ts "
     "'%Y-%m-%d %H:%M:%.S'); say --utc-offset where the log's clock was not on UTC.",
     source="NVML, nvmlUtilization_t: the period is 1/6 s to 1 s, depending on the product.",
     check=_not_comparable,
 )
 
-CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (METHODS_DISAGREE, METHODS_NOT_OF_ONE_TIME)
+CARDS_TAKEN_FOR_ONE = Guard(
+    code="PK168",
+    name="cards-taken-for-one",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="A trace of device 0 beside a log of gpu 3.",
+    cause="A process counts the devices that CUDA_VISIBLE_DEVICES leaves it from 0, samplers count all cards "
+    "in PCI order. The log may be of the same card, or of a neighbour that does something like it.",
+    detection="One traced device and one sampled card whose numbers or names differ.",
+    remedy="Look up CUDA_VISIBLE_DEVICES of the process; sample all cards (no --id), and see which moves.",
+    source="CUDA C++ programming guide, CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER.",
+    check=_taken_for_one,
+)
+
+CROSS_GUARDS: tuple[Guard[CrossFacts], ...] = (
+    METHODS_DISAGREE,
+    METHODS_NOT_OF_ONE_TIME,
+    CARDS_TAKEN_FOR_ONE,
+)

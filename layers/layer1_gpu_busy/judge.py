@@ -8,7 +8,7 @@ void one takes the device out of the verdict, a directional one leaves it a hint
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.finding import Finding
@@ -25,16 +25,20 @@ from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS, WINDOW_DECIDES
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
+from layers.layer1_gpu_busy.guards_width import BUSY_WITH_IDLE_SMS, WIDTH_GUARDS
 from layers.layer1_gpu_busy.model import DeviceAnalysis, DeviceBusy
 from layers.layer1_gpu_busy.next_steps import next_step
 from layers.layer1_gpu_busy.nsys_measurements import nsys_measurements
 from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
+from layers.layer1_gpu_busy.sampled_word import FILL_NEXT
 from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
+from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.symptoms.spread import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
+DEVICE_GUARDS = (*TRACE_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
 
@@ -71,12 +75,14 @@ def judge_traces(
     thresholds: Thresholds,
     unread: Sequence[Unread] = (),
     supported: Collection[TraceDevice] = (),
+    sampled_sm: Mapping[TraceDevice, SmActive] | None = None,
 ) -> Result:
     """The result of `perfkit layer1 --trace` for one or more analysed traces; `unread` files weaken it.
 
-    `supported` names the devices of which an independent method says the same.
+    `supported` names the devices of which an independent method says the same, `sampled_sm` those of which a
+    sampler says how full they were.
     """
-    judged, runs = _judge_all(traces, thresholds), group_runs(traces)
+    judged, runs = _judge_all(traces, thresholds, sampled_sm or {}), group_runs(traces)
     of_files = check_files(traces, unread, runs)
     rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
     return Result(
@@ -89,13 +95,16 @@ def judge_traces(
     )
 
 
-def _judge_all(traces: Sequence[TraceAnalysis], thresholds: Thresholds) -> list[Judged]:
+def _judge_all(
+    traces: Sequence[TraceAnalysis], thresholds: Thresholds, sampled_sm: Mapping[TraceDevice, SmActive]
+) -> list[Judged]:
     pairs = [(trace, device) for trace in traces for device in trace.devices or (None,)]
     names = device_scopes(pairs)
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
-        facts = TraceFacts(trace, device, thresholds)
-        guards = tuple(apply_guards((*TRACE_GUARDS, *NSYS_GUARDS), facts, scope if len(pairs) > 1 else ""))
+        sm = sampled_sm.get((trace.artifact.path, device.busy.device)) if device else None
+        facts = TraceFacts(trace, device, thresholds, sm)
+        guards = tuple(apply_guards(DEVICE_GUARDS, facts, scope if len(pairs) > 1 else ""))
         judged.append(_judge(facts, scope, guards))
     return judged
 
@@ -141,6 +150,9 @@ def _next(word: Word, standing: Sequence[Standing]) -> str:
     if len({j.word for j in standing}) > 1:
         shared = spread_text(symptom_spread([(j.scope, j.device) for j in standing]))
         return f"{shared}begin with {least.scope}, the least busy one: {step}"
+    empty = BUSY_WITH_IDLE_SMS.fired_in(least.guards)
+    if empty is not None and empty.effect is Effect.DIRECTIONAL:
+        return FILL_NEXT
     if word is not Word.HOST_BOUND:
         return step
     return f"{step}. Kernel tuning can win at most {pct(max(j.ratio for j in standing))}"

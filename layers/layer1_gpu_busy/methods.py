@@ -88,7 +88,8 @@ class Method:
     `card` names the GPU across methods, `device` is its number in the source. `window` is on the wall
     clock, None where that is not known. `samples` are there for measuring again in another window.
     `unseen_launches`: graph launches of a trace without operations. `idle_beside_others`: the card idled
-    while another of the same log worked.
+    while another of the same log worked. `taken_for`: by its own name another card, it is taken for this
+    one because there is no other.
     """
 
     method: str
@@ -105,6 +106,7 @@ class Method:
     samples: EntitySamples | None = None
     unseen_launches: int = 0
     idle_beside_others: bool = False
+    taken_for: str = ""
 
     @property
     def measures(self) -> str:

@@ -15,7 +15,7 @@ from layers.layer1_gpu_busy.coverage import check_coverage, outermost, tied
 from layers.layer1_gpu_busy.host_stack import spans_of
 from layers.layer1_gpu_busy.model import RECORDED_WINDOW, Window
 from layers.layer1_gpu_busy.nsys_facts import DeviceFacts, NsysFacts, ProcessRow
-from layers.layer1_gpu_busy.nsys_metrics import metric_means
+from layers.layer1_gpu_busy.nsys_metrics import metric_counts, metric_means
 from layers.layer1_gpu_busy.nsys_os_calls import launching_threads, os_call_rows
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -45,6 +45,8 @@ def _facts(export: NsysExport, windows: Mapping[int, Window]) -> NsysFacts:
         devices=export.devices,
         processes=process_rows(trace, export.devices),
         device_facts=tuple(device_facts(trace, ops_of(trace, device), windows[device]) for device in windows),
+        metric_counts=metric_counts(export.metrics, export.devices),
+        metric_rows=export.metric_rows,
         metrics=metric_means(export.metrics, export.devices, windows, recorded, trace.meta.base_time_ns),
         os_calls=os_call_rows(trace, export.os_calls, hull) if hull else (),
         os_window_ns=hull[1] - hull[0] if hull and len(export.os_calls) else None,

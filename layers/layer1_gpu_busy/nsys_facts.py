@@ -54,6 +54,18 @@ class MetricMean:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricCount:
+    """What one GPU's samples of one metric came to: the usable ones, and what was wrong with the others."""
+
+    metric: Metric
+    gpu: int
+    device: int | None
+    usable: int
+    missing: int
+    out_of_range: int
+
+
+@dataclass(frozen=True, slots=True)
 class OsCallRow:
     """Calls of one name into the C library by threads that launch device work, within the window of all
     devices.
@@ -72,8 +84,9 @@ class OsCallRow:
 
 @dataclass(frozen=True, slots=True)
 class NsysFacts:
-    """One export. `cut`: it holds a part of what was recorded. `os_window_ns` is the time that `os_calls`
-    were counted over, None where nothing was counted.
+    """One export. `cut`: it holds a part of what was recorded. `metrics` have samples in their window, of
+    `metric_counts` in the whole recording and `metric_rows` rows of any metric. `os_window_ns` is the time
+    that `os_calls` were counted over, None where nothing was counted.
     """
 
     capture: NsysCapture
@@ -81,6 +94,8 @@ class NsysFacts:
     processes: tuple[ProcessRow, ...]
     device_facts: tuple[DeviceFacts, ...]
     metrics: tuple[MetricMean, ...]
+    metric_counts: tuple[MetricCount, ...]
+    metric_rows: int
     os_calls: tuple[OsCallRow, ...]
     os_window_ns: int | None
     cut: bool

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from layers.layer1_gpu_busy.model import Window
-from layers.layer1_gpu_busy.nsys_facts import MetricMean
+from layers.layer1_gpu_busy.nsys_facts import MetricCount, MetricMean
 from parsers.nsys_model import NsysDevice
 from parsers.series_model import Series
 
@@ -52,14 +52,31 @@ def metric_means(
     return tuple(means)
 
 
+def metric_counts(metrics: Sequence[Series], devices: Sequence[NsysDevice]) -> tuple[MetricCount, ...]:
+    """What every series came to, those without one usable sample too."""
+    device_of = gpu_devices(metrics, devices)
+    return tuple(
+        MetricCount(
+            metric=series.metric,
+            gpu=series.device,
+            device=device_of.get(series.device),
+            usable=len(series.values),
+            missing=series.missing,
+            out_of_range=series.out_of_range,
+        )
+        for series in metrics
+    )
+
+
 def gpu_devices(metrics: Sequence[Series], devices: Sequence[NsysDevice]) -> dict[int, int]:
-    """Which device each sampled GPU is, as far as the export tells: by its map, or where there is one of
-    both."""
+    """Which device each sampled GPU is, as far as the export tells: by its map, or where there is one of both
+    and they have one number. With CUDA_VISIBLE_DEVICES the numbers of a process are its own.
+    """
     known = {device.gpu: device.device for device in devices if device.gpu is not None}
     if known:
         return known
     gpus, numbers = {series.device for series in metrics}, {device.device for device in devices}
-    return dict(zip(gpus, numbers, strict=True)) if len(gpus) == 1 == len(numbers) else {}
+    return dict(zip(gpus, numbers, strict=True)) if gpus == numbers and len(gpus) == 1 else {}
 
 
 def weighted_mean(series: Series, window: Window, base_time_ns: int) -> tuple[float, int] | None:
