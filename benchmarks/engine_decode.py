@@ -3,13 +3,13 @@
 python -m benchmarks.engine_decode [--size small] [--rounds 20] [--realtime]
 
 A round decodes the same requests in every arm, for every batch, arms in turn forwards and backwards. One
-measurement is the time of a step: of a whole decode of STEPS steps, prefill not counted. It counts if neither
-process was preempted meanwhile. The host does what the engine does with frames: it collects them, and hands
-every CHUNK of them over to the next stage. Printed are medians and 10th and 90th percentiles, medians of ratios
-within a round, and whether all arms made the same codes.
+measurement is the time of a step in the middle of a decode: of STEPS steps between the first and the last
+ones, and without prefill. It counts if neither process was preempted meanwhile. The host does what the engine
+does with frames: it collects them, and hands every CHUNK of them over to the next stage. Printed are medians
+and 10th and 90th percentiles, medians of ratios within a round, and whether all arms made the same codes.
 
-*Device alone* is as many replays, queued one behind the other and waited for once. What a synchronous step
-takes longer is the host's part, and *hidden* is the share of it that the lookahead saves.
+*Device alone* is as many replays, all queued before the first of them begins. What a synchronous step takes
+longer is the host's part, and *hidden* is the share of it that the lookahead saves.
 
 Then, for one eager step of four rows: how many kernels found an empty queue, and the step's window over the
 time of launching.
@@ -32,7 +32,8 @@ from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.observe.metrics import Metrics
 from sample_engine.scheduling.decode_loop import DecodeLoop
 from sample_engine.scheduling.request import Request
-from sample_engine.stages.ar import ArPending, ArStage, StepShape
+from sample_engine.stages.ar import ArPending, ArStage
+from sample_engine.stages.ar_step import StepShape
 from sample_engine.stages.payloads import Frame
 from sample_engine.stages.preprocess import prompt_of
 from sample_engine.stages.slots import bucket_of
@@ -41,6 +42,8 @@ from sample_engine.stages.stage import execute
 BUDGET_BYTES = 256 << 20
 BATCHES = (1, 2, 4, 8, 16, 32)
 STEPS = 25
+EDGE_STEPS = 3
+"""Not timed at either end: a lookahead begins with nothing to resolve, and ends with a step too many."""
 CHUNK = 5
 PAUSE_S = 0.01
 """Between measurements, for everyone else."""
@@ -101,7 +104,7 @@ class Board:
             self._stage.close(row.slot)
 
     def _admitted(self, index: int) -> Row:
-        request = Request(str(index), "speech", text=f"{TEXT} {index}", max_steps=STEPS)
+        request = Request(str(index), "speech", text=f"{TEXT} {index}", max_steps=STEPS + 2 * EDGE_STEPS)
         row = Row(self._stage.open(prompt_of(request, self._stage.size)))
         while not self._stage.advance(row.slot):
             pass
@@ -135,16 +138,20 @@ class Decoder:
         """One decode, None where a process was preempted."""
         stage = self.stages[arm.key]
         stage.graphs.enabled = arm.graph
+        time.sleep(PAUSE_S)
         board = Board(stage, batch)
         loop: DecodeLoop[Row, ArPending, Frame] = DecodeLoop(
             stage, board, self._metrics, "ar", lookahead=arm.lookahead, min_batch=2
         )
 
-        def decode() -> None:
-            while not loop.is_idle:
+        def turns(count: int) -> None:
+            for _ in range(count):
                 loop.turn()
 
-        step_ms = self._step_ms(decode)
+        turns(EDGE_STEPS)
+        step_ms = self._step_ms(lambda: turns(STEPS))
+        while not loop.is_idle:
+            loop.turn()
         codes = tuple(one.codes for row in board.rows for one in row.frames)
         return Measured(step_ms, codes) if step_ms else None
 
@@ -154,20 +161,18 @@ class Decoder:
         stage.graphs.enabled = True
         board, shape = Board(stage, batch), StepShape(bucket_of(batch), draws=False)
 
-        def replay() -> None:
-            for _ in range(STEPS):
-                stage.graphs.run(shape)
-            self.device.synchronize()
-
-        step_ms = self._step_ms(replay)
+        stage.graphs.run(shape)
+        first = self.device.streams[0].record_event()
+        for _ in range(STEPS):
+            stage.graphs.run(shape)
+        first.synchronize()
+        step_ms = self._step_ms(self.device.synchronize)
         for row in board.rows:
             stage.close(row.slot)
         return Measured(step_ms, ()) if step_ms else None
 
     def _step_ms(self, decode: Callable[[], None]) -> float:
         """0 where a process was preempted."""
-        self.device.synchronize()
-        time.sleep(PAUSE_S)
         before = self._preemptions()
         begun_ns = time.perf_counter_ns()
         decode()
@@ -214,7 +219,7 @@ def rounds(decoder: Decoder, count: int) -> Found:
 
 def report(found: Found, asked: int) -> bool:
     """The table of steps, then ratios of pairs; whether all arms made the same codes."""
-    print(f"ms a step: median (p10 to p90) of n undisturbed decodes of {asked}, {STEPS} steps each")
+    print(f"ms a step: median (p10 to p90) of n undisturbed measurements of {asked}, {STEPS} steps each")
     for batch in BATCHES:
         print(f"batch {batch}")
         for name in NAMES:

@@ -25,8 +25,8 @@ COLUMNS = CHANNELS + 1
 
 @dataclass(frozen=True, slots=True)
 class ArState:
-    """One entry a slot. `rows`: the last row and its key; `key`: where the next row's is made. `codes` and
-    `keys`: of all steps and positions so far, for the vocoder and the prefix cache.
+    """One entry a slot. `rows`: the last row and its key; `key`: where the next row's is made. `codes`: those
+    of all steps so far, for the vocoder.
     """
 
     rows: Buffer
@@ -38,7 +38,6 @@ class ArState:
     temperature: Buffer
     live: Buffer
     codes: Buffer
-    keys: Buffer
 
     def first(self, slots: int) -> ArState:
         """Of slots 0 to `slots` - 1."""
@@ -61,7 +60,6 @@ def make_ar_state(ops: Ops, slots: int, size: DecoderSize) -> ArState:
         temperature=ops.stream.empty((slots,), FLOAT32),
         live=ops.stream.empty((slots,), BOOL),
         codes=ops.stream.empty((slots, size.positions + 1, CODEBOOKS), INT64),
-        keys=ops.stream.empty((slots, size.positions + 1), INT64),
     )
     state.clear(ops)
     return state
@@ -109,15 +107,11 @@ def next_rows(
     old.copy_(torch.where(live[:, None], made, old))
 
 
-@kernel("bc:int64 b:int64 bpk:int64 bp:int64 b:int64 b:int64 b:bool")
-def keep_rows(
-    rows: Tensor, key: Tensor, codes: Tensor, keys: Tensor, position: Tensor, step: Tensor, live: Tensor
-) -> None:
-    """Note codes and keys where the vocoder and the prefix cache find them; a row's key goes beside it."""
-    trash = keys.shape[1] - 1
-    codes_at = torch.where(live, step, trash)[:, None, None].expand(-1, 1, codes.shape[2])
-    codes.scatter_(1, codes_at, rows[:, None, 1 : 1 + codes.shape[2]])
-    keys.scatter_(1, torch.where(live, position + 1, trash).clamp(max=trash)[:, None], key[:, None])
+@kernel("bc:int64 b:int64 bpk:int64 b:int64 b:bool")
+def keep_rows(rows: Tensor, key: Tensor, codes: Tensor, step: Tensor, live: Tensor) -> None:
+    """Note the codes where the vocoder finds them; a row's key goes beside it."""
+    at = torch.where(live, step, codes.shape[1] - 1)[:, None, None].expand(-1, 1, codes.shape[2])
+    codes.scatter_(1, at, rows[:, None, 1 : 1 + codes.shape[2]])
     rows[:, -1].copy_(torch.where(live, key, rows[:, -1]))
 
 
