@@ -1,7 +1,7 @@
 """Primitives as functions: each allocates its output and launches one kernel.
 
-This is what model code calls. In a capture the outputs come from the pool that all graphs of a stream share; in eager
-mode they return to the stream's pool when the model drops them.
+This is what model code calls. In a capture the outputs come from the pool that all graphs of a stream share;
+in eager mode they return to the stream's pool when the model drops them.
 """
 
 from __future__ import annotations

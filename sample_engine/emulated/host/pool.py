@@ -2,7 +2,8 @@
 
 Each stream has a pool, for a block may be reused while commands that still use it are queued, and only the
 order of one stream makes that safe. The captures of a stream share another pool, which is not reclaimable
-while any of its graphs lives. A pool never splits a block: what it keeps goes back to the arena when memory is short.
+while any of its graphs lives. A pool never splits a block: what it keeps goes back to the arena when memory
+is short.
 """
 
 from __future__ import annotations
