@@ -35,6 +35,7 @@ class Metric(StrEnum):
     SM_OCCUPANCY_RATIO = "sm_occupancy_ratio"
     TENSOR_ACTIVE_RATIO = "tensor_active_ratio"
     DRAM_ACTIVE_RATIO = "dram_active_ratio"
+    DEVICE_OP_RATIO = "device_op_ratio"
     POWER_W = "power_w"
     SM_CLOCK_MHZ = "sm_clock_mhz"
     MEMORY_CLOCK_MHZ = "memory_clock_mhz"

@@ -235,7 +235,7 @@ def test_a_group_that_is_no_abandoned_one_is_refused(
         (["preflight", "--group", "5"], "--group and --yes go with --clean"),
         (["preflight", "--yes"], "--group and --yes go with --clean"),
         (["preflight", "--declared", "gpus.*"], "--declared goes with --diff"),
-        (["layer1", "t.json", "--pid", "5"], "--gpu-index and --pid go with --live"),
+        (["layer1", "t.json", "--pid", "5"], "--gpu-index, --pid and --server go with --live"),
         (["layer1", "--live", "1", "--pid", "4194399"], "no such process here"),
     ],
 )

@@ -18,6 +18,7 @@ from layers.collectors.gpu.fields import (
     CPU_BUSY,
     CPU_CORES,
     CPU_OURS,
+    CPU_SERVICE,
     CPU_WAITING,
     PROCESS_OURS,
     of_process,
@@ -35,12 +36,15 @@ PERIOD_NS = NS_PER_S
 COUNTED = slice(1, 9)
 """user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)); guest time is part of user."""
 IDLE = slice(4, 6)
+BESIDE = "beside"
+"""Targets after this word are ours and no part of the service: perfkit itself."""
 NS_PER_US = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Counters since boot: all ticks, busy ones, those of our processes; time waited, None without PSI."""
+    """Counters since boot: all ticks, busy ones, those of our processes, and of the service's (None: there is
+    none); time waited, None without PSI."""
 
     at_ns: int
     cores: int
@@ -48,15 +52,17 @@ class Look:
     busy: int
     ours: int
     waited_ns: int | None
+    service: int | None = None
 
 
 class HostSource:
-    """The host's CPUs; the targets are process ids and tags of launches that are ours."""
+    """The host's CPUs; the targets are process ids and tags of launches, the service's before BESIDE."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         if not STAT.exists():
             raise SourceUnavailable(f"{STAT} is not here: the kernel does not tell who uses the CPUs")
-        self._probe = HostProbe(tuple(targets))
+        place = targets.index(BESIDE) if BESIDE in targets else len(targets)
+        self._probe = HostProbe(targets[:place], targets[place + 1 :])
         self.description = Description((self._probe.entity,))
 
     def deliver(self, sink: Sink, period_ns: int, stop: threading.Event) -> None:
@@ -71,13 +77,15 @@ class HostProbe:
     min_period_ns = PERIOD_NS
     overlap = 1
 
-    def __init__(self, roots: Sequence[str]) -> None:
-        self._roots = roots
+    def __init__(self, service: Sequence[str], beside: Sequence[str] = ()) -> None:
+        self._service, self._beside = service, beside
         self._before: Look | None = None
 
     def read(self) -> Sequence[Values]:
-        ours = family_of_roots(scan(), self._roots)
-        before, self._before = self._before, take_look(ours)
+        processes = scan()
+        service = family_of_roots(processes, self._service)
+        ours = service | family_of_roots(processes, self._beside)
+        before, self._before = self._before, take_look(ours, service if self._service else None)
         values = {of_process(PROCESS_OURS, pid): 1.0 for pid in sorted(ours)}
         if before is None:
             return [Values(values)] if values else []
@@ -85,13 +93,15 @@ class HostProbe:
         return [Values({**values, **used.values}, used.missing)]
 
 
-def take_look(ours: set[int]) -> Look:
+def take_look(ours: set[int], service: set[int] | None = None) -> Look:
     """Read all counters, those of our processes first: what they use meanwhile must not pass for others'."""
-    ticks = sum(map(cpu_ticks, ours))
+    ticks = {pid: cpu_ticks(pid) for pid in ours}
+    of_service = None if service is None else sum(ticks[pid] for pid in service)
     lines = [line.split() for line in STAT.read_text().splitlines() if line.startswith("cpu")]
     whole = lines[0]
     total, idle = sum(map(int, whole[COUNTED])), sum(map(int, whole[IDLE]))
-    return Look(time.monotonic_ns(), len(lines) - 1, total, total - idle, ticks, _waited_ns())
+    at_ns, of_ours = time.monotonic_ns(), sum(ticks.values())
+    return Look(at_ns, len(lines) - 1, total, total - idle, of_ours, _waited_ns(), of_service)
 
 
 def compare(before: Look, now: Look) -> Values:
@@ -103,6 +113,8 @@ def compare(before: Look, now: Look) -> Values:
         values[CPU_CORES] = now.cores
         values[CPU_BUSY] = now.cores * (now.busy - before.busy) / passed
         values[CPU_OURS] = now.cores * max(0, now.ours - before.ours) / passed
+        if now.service is not None and before.service is not None:
+            values[CPU_SERVICE] = now.cores * max(0, now.service - before.service) / passed
     else:
         missing[CPU_BUSY] = f"{STAT} does not count"
     if now.waited_ns is None or before.waited_ns is None:

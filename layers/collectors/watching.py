@@ -20,6 +20,7 @@ from typing import Self
 from layers.collectors.gpu.fields import PROCESS_OURS
 from layers.collectors.gpu.live import START_TIMEOUT_S, Sampler, free_path
 from layers.collectors.gpu.readings import Recording, read_recording
+from layers.collectors.host_source import BESIDE
 from layers.collectors.processes import family_of_roots, scan
 from parsers.series_model import Series
 
@@ -56,14 +57,15 @@ class Watching:
     """
 
     def __init__(self, folder: Path, roots: Sequence[str] = (), period_ns: int = PERIOD_NS) -> None:
-        self._folder, self._roots, self._period_ns = folder, [*roots, str(os.getpid())], period_ns
+        self._folder, self._service, self._period_ns = folder, list(roots), period_ns
+        self._me = str(os.getpid())
         self._samplers: list[Sampler] = []
         self.problems: list[str] = []
         self.watched = Watched((), ())
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for source, targets in ((HOST, self._roots), (GPUS, ())):
+        for source, targets in ((HOST, [*self._service, BESIDE, self._me]), (GPUS, [])):
             sampler = Sampler(source, free_path(self._folder, source), self._period_ns, targets)
             if problem := sampler.wait_ready(START_TIMEOUT_S):
                 self.problems.append(problem)
@@ -74,7 +76,7 @@ class Watching:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        at_end = frozenset(family_of_roots(scan(), self._roots))
+        at_end = frozenset(family_of_roots(scan(), [*self._service, self._me]))
         self.problems += [problem for sampler in self._samplers if (problem := sampler.stop())]
         recordings = tuple(read_recording(sampler.path) for sampler in self._samplers)
         self.watched = Watched(recordings, tuple(self.problems), at_end)

@@ -1,4 +1,8 @@
-"""Sample the GPUs of this machine for a while, and put what was recorded where the logs of others go."""
+"""Sample the GPUs of this machine for a while, and put what was recorded where the logs of others go.
+
+Where the service is the bundled engine on its emulated device, that device is sampled instead of GPUs: its
+block is found among the open files of the service's processes.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from layers.collectors.gpu.emulated_block import find_blocks
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.live import DEFAULT_PERIOD_MS, LiveSampling
 from layers.collectors.gpu.readings import Recording
+from layers.collectors.processes import family_of_roots, scan
 from layers.collectors.watching import Watching
 from layers.evidence.guard import Checked, apply_guards
-from layers.evidence.measurement import Artifact
+from layers.evidence.measurement import Artifact, Measurement
 from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
+from layers.layer1_gpu_busy.live_cpu import cpu_measurements
 from layers.layer1_gpu_busy.live_facts import Asked, LiveFacts
 from layers.layer1_gpu_busy.sampled import analyse_samples
 from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
@@ -32,13 +39,15 @@ MAX_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One live sampling: its recordings analysed as logs are, its checks, and its section of the document.
-    `watch`: the recordings of who else used the machine meanwhile. `cut_short`: it was told to end before."""
+    """One live sampling: its recordings analysed as logs are, its checks, its section of the document, and
+    the CPU time of service, host and samplers. `watch`: the recordings of who else used the machine.
+    `cut_short`: it was told to end before."""
 
     analyses: tuple[SampledAnalysis, ...]
     guards: tuple[Checked, ...]
     recordings: tuple[Recording, ...]
     section: dict[str, Any]
+    cpu: tuple[Measurement, ...]
     watch: tuple[Artifact, ...]
     cut_short: bool
 
@@ -48,39 +57,43 @@ def sample_now(
     folder: Path,
     devices: Sequence[int] = (),
     step: Callable[[], None] = lambda: None,
-    pids: Sequence[int] = (),
+    service: Sequence[str] = (),
     told: threading.Event | None = None,
 ) -> Sampled:
     """Sample into `folder`; `step` is called every STEP_S. Raises InvalidMeasurement where no GPU can be.
 
     It ends early once `told` is set; what was sampled until then is all the same to be judged.
 
-    `pids` are the service's; without any, those that are on the sampled cards now count as the service.
+    `service` are its process ids and the tags of its launches; without any, those that are on the sampled
+    cards now count as the service. Naming cards (`devices`) asks for GPUs whatever the service runs on.
     """
-    roots = [str(pid) for pid in pids or _on_cards(devices)]
-    with Watching(folder, roots) as watching, LiveSampling(folder, DEFAULT_PERIOD_MS, devices) as live:
+    roots = list(service) or _on_cards(devices)
+    blocks = [] if devices else find_blocks(family_of_roots(scan(), service))
+    sampling = LiveSampling(folder, DEFAULT_PERIOD_MS, devices, blocks=blocks)
+    with Watching(folder, roots) as watching, sampling as live:
         asked = _wait(seconds, step, told or threading.Event()) if live.sampling else None
     if asked is None:
         raise InvalidMeasurement(f"no GPU could be sampled: {'; '.join(live.problems)}")
     watched = watching.watched
     watch = read_watch(watched, None, devices, sees_host_pids()) if watched.recordings else None
-    facts = LiveFacts(live.recordings, live.without_sm, watch, asked, named=bool(pids))
+    facts = LiveFacts(live.recordings, live.without_sm, watch, asked, named=bool(service))
     return Sampled(
         analyses=tuple(analyse_samples(recording.file) for recording in live.recordings),
         guards=tuple(apply_guards(LIVE_GUARDS, facts)),
         recordings=live.recordings,
         section=_section(live, asked) | {"watch": _watch_section(watch, watched.problems)},
+        cpu=cpu_measurements(watched, live.recordings),
         watch=tuple(recording.artifact for recording in watched.recordings),
         cut_short=asked.cut_short,
     )
 
 
-def _on_cards(devices: Sequence[int]) -> list[int]:
+def _on_cards(devices: Sequence[int]) -> list[str]:
     """The processes on these cards (on all, where none is named); none where their ids are not ours."""
     if not sees_host_pids():
         return []
     gpus = [gpu for gpu in read_inventory().gpus if not devices or gpu.index in devices]
-    return [process.pid for gpu in gpus for process in gpu.processes or ()]
+    return [str(process.pid) for gpu in gpus for process in gpu.processes or ()]
 
 
 def checked_seconds(seconds: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.collectors.gpu.live import EMULATED
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, first_few, limit, pct, time_text
 from layers.layer1_gpu_busy.guards_live_run import HOST_SHARED, TIME_NOT_COVERED
@@ -52,7 +53,9 @@ def _said_lost(facts: LiveFacts) -> list[str]:
 
 
 def _sm_not_measured(facts: LiveFacts) -> Outcome | None:
-    series = [series for recording in facts.recordings for series in recording.file.series]
+    """Not asked of an emulated device, which has no SMs."""
+    of_gpus = [recording for recording in facts.recordings if recording.start.source != EMULATED]
+    series = [series for recording in of_gpus for series in recording.file.series]
     seen = {one.device for one in series if one.metric in SM_METRICS and len(one.values)}
     blind = sorted({one.device for one in series} - seen)
     if not series:
@@ -165,8 +168,8 @@ FOREIGN_SPIKE = Guard(
     sees="A busy ratio that is not your service's alone.",
     cause="A process that is not the service's computed on the card while it was sampled, moved memory "
     "there, came or left.",
-    detection="As PK021 (card-used-by-others), on the judged cards. The service is what --pid names and "
-    "what descends from it; without --pid, what was on the cards when the sampling began.",
+    detection="As PK021 (card-used-by-others), on the judged cards. The service is what --pid or --server "
+    "names and what descends from it; without them, what was on the cards when the sampling began.",
     remedy="Sample again; keep this one for qualitative conclusions. Watch longer runs with perfkit "
     "preflight --watch.",
     source="SGLang-Omni methodology 1.2: a spike by others marks the runs it touched.",

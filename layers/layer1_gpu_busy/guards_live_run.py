@@ -77,7 +77,7 @@ def _host_shared(facts: LiveFacts) -> Outcome | None:
     said = first_few(map(stretch_text, found))
     if facts.named:
         return Outcome(True, said)
-    untold = "; perhaps by the service itself: name its first process with --pid to tell"
+    untold = "; perhaps by the service itself: name it with --pid or --server to tell"
     return Outcome(True, said + untold, Effect.NOTE)
 
 
@@ -105,9 +105,9 @@ HOST_SHARED = Guard(
     cause="Processes that are not the service's keep cores busy, so that it waits for a core and looks "
     "host-bound.",
     detection=f"As PK022 (host-used-by-others): {limit(FOREIGN_CPU_SHARE)} of the cores or more busy with "
-    "what is not ours, at any look. A note without --pid: what is on no card may be the service's all the "
-    "same.",
-    remedy="Name the service's first process (--pid), end what is not its, and sample again.",
+    "what is not ours, at any look. A note where the service is not named: what is on no card may be the "
+    "service's all the same.",
+    remedy="Name the service (--server, or --pid of its first process), end what is not its, sample again.",
     source="proc_stat(5) against /proc/PID/stat; perfkit: a scheduler that waits for a core looks slow.",
     check=_host_shared,
 )

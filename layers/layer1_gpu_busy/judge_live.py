@@ -7,16 +7,24 @@ from dataclasses import replace
 
 from layers.evidence.finding import Strength
 from layers.evidence.guard import Checked, Effect
+from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 
 
-def with_live_checks(result: Result, guards: Sequence[Checked], *, cut_short: bool = False) -> Result:
+def with_live_checks(
+    result: Result,
+    guards: Sequence[Checked],
+    measurements: Sequence[Measurement] = (),
+    *,
+    cut_short: bool = False,
+) -> Result:
     """The result with these guards: where one of them is directional, its word and findings only hint.
 
-    `cut_short`: the sampling was interrupted, which its exit code says.
+    `measurements` stand beside those that it rests on. `cut_short`: the sampling was interrupted, which its
+    exit code says.
     """
-    checked = with_doubts(result, guards)
+    checked = with_doubts(replace(result, measurements=[*result.measurements, *measurements]), guards)
     if not cut_short:
         return checked
     return replace(checked, verdict=replace(checked.verdict, exit_code=Exit.INTERRUPTED))

@@ -37,6 +37,7 @@ class Instrument(StrEnum):
     RECORDS = "activity records of a profiler"
     NVML = "the driver (NVML)"
     COUNTERS = "hardware counters"
+    DEVICE = "the device's own counter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ SAMPLED = {
         Question.RESIDENT,
         Instrument.COUNTERS,
         "time that the compute engine had work of any size",
+        "0..1",
+    ),
+    Metric.DEVICE_OP_RATIO: Meaning(
+        "device-op time",
+        Question.RESIDENT,
+        Instrument.DEVICE,
+        "time in a kernel or copy, of a device that runs one at a time",
         "0..1",
     ),
     Metric.SM_ACTIVE_RATIO: Meaning(

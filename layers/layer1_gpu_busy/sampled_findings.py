@@ -16,9 +16,6 @@ from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.sampled_word import Reading
 from layers.layer1_gpu_busy.thresholds import Word
 
-UNSEEN = "samples leave out copies, and a service without requests looks like a slow host"
-"""Why low utilisation alone is a hint at the host and no more."""
-
 
 class Samples(NamedTuple):
     """What a word rests on: samples of the active stretch, its length (None: no times), independent logs."""
@@ -37,8 +34,7 @@ def card_findings(
 ) -> list[Finding]:
     """All findings for one card whose word is not void."""
     facts = SampledSeries(samples.n, samples.windows)
-    doubt = UNSEEN if reading.word is Word.HOST_BOUND else ""
-    judged = judge_strength(facts, guards, clear=reading.word is not Word.UNDECIDED, doubt=doubt)
+    judged = judge_strength(facts, guards, clear=reading.word is not Word.UNDECIDED, doubt=reading.doubt)
     if judged is None:
         return []
     verdict = Finding(

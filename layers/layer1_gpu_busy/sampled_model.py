@@ -14,7 +14,12 @@ from layers.evidence.measurement import Artifact
 from parsers.loss import Loss
 from parsers.series_model import Failure, Metric, Series
 
-BUSY_METRICS = (Metric.NVML_UTIL_PCT, Metric.GR_ACTIVE_RATIO, Metric.SM_ACTIVE_RATIO)
+BUSY_METRICS = (
+    Metric.NVML_UTIL_PCT,
+    Metric.GR_ACTIVE_RATIO,
+    Metric.SM_ACTIVE_RATIO,
+    Metric.DEVICE_OP_RATIO,
+)
 """Those that say whether anything ran, in the order of preference where one must do."""
 
 PERCENT = frozenset({Metric.NVML_UTIL_PCT, Metric.MEMORY_UTIL_PCT})

@@ -18,6 +18,8 @@ from parsers.series_model import NO_DEVICE
 
 ACTIVE, WHOLE = "active", "whole"
 NS_PER_US = 1e3
+NUMBERED = "gpu"
+"""How the entities begin that are called by their number; others are called by the name of the board."""
 
 
 def device_rows(cards: Iterable[JudgedCard]) -> list[dict[str, Any]]:
@@ -36,6 +38,7 @@ def _device(card: JudgedCard, entity: EntitySamples) -> dict[str, Any]:
         "word": card.word,
         "device": entity.device if entity.device != NO_DEVICE else None,
         "entity": entity.entity,
+        "device_name": None if entity.entity.startswith(NUMBERED) else entity.entity,
         "events": max(stats[metric].n for metric in SHARES if metric in stats),
         "window_us": length_ns / NS_PER_US if length_ns is not None else None,
         **{str(metric): stats[metric].mean for metric in SHARES if metric in stats},

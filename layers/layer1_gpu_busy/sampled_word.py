@@ -6,6 +6,9 @@ above SM active, which is smaller by every multiprocessor that had nothing to do
     host-bound      every resident-time reading <= the host-bound threshold device-bound    SM active >= the
     device-bound threshold; or every resident-time reading is, and SM active is at least SM_EFFECTIVE
     undecided       anything else, above all a high utilisation alone
+
+A device that runs one operation at a time (the bundled engine's) is full while it is busy: its device-op time
+is judged as that of a trace is.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from layers.evidence.wording import limit, pct
-from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from parsers.series_model import Metric
 
 SM_EFFECTIVE = 0.8
@@ -37,23 +40,42 @@ TRACE_NEXT = "a trace of a few steady steps (perfkit layer1 --trace FILE) shows 
 KERNELS_NEXT = "kernels: perfkit roofline, and a trace for the kernels that take the time"
 COUNTERS_NEXT = "how full the device was: dcgmi dmon -e 203,1001,1002,1004 under the same load"
 FILL_NEXT = "larger batches, or fewer and larger kernels; a trace shows which kernels leave SMs idle"
+ENGINE_NEXT = "kernels: a trace of the same engine (perfkit layer1 --trace FILE) shows which take the time"
 CARDS_NEXT = "sample one card with one tool, and compare again (perfkit explain PK158)"
 
 
+UNSEEN = "samples leave out copies, and a service without requests looks like a slow host"
+UNASKED = "a service without requests looks like a slow host"
+"""Why little use of a device alone is a hint at the host and no more."""
+
+
 class Reading(NamedTuple):
-    """A word, why in one clause, and where it leads."""
+    """A word, why in one clause, where it leads, and what leaves it in doubt (empty: nothing)."""
 
     word: Word
     because: str
     next_step: str
+    doubt: str = ""
 
 
 def read_shares(shares: Shares, thresholds: Thresholds) -> Reading:
     """The word for one card by all that was sampled of it; at least one busy metric must be there."""
+    if (ops := shares.get(Metric.DEVICE_OP_RATIO)) is not None:
+        return _one_at_a_time(ops, thresholds)
     resident = {name: shares[metric] for metric, name in RESIDENT.items() if metric in shares}
     sm = shares.get(Metric.SM_ACTIVE_RATIO)
-    word, why, next_step = _read(list(resident.values()), sm, thresholds)
-    return Reading(word, f"{_said(resident, sm)}: {why}", next_step)
+    word, why, next_step, _ = _read(list(resident.values()), sm, thresholds)
+    doubt = UNSEEN if word is Word.HOST_BOUND else ""
+    return Reading(word, f"{_said(resident, sm)}: {why}", next_step, doubt)
+
+
+def _one_at_a_time(ops: float, thresholds: Thresholds) -> Reading:
+    """By the counter of a device whose device-op time is all there is to know of it."""
+    word = word_of(ops, thresholds)
+    why = f"device-op time {pct(ops)} of a device that runs one operation at a time"
+    if word is Word.DEVICE_BOUND:
+        return Reading(word, why, ENGINE_NEXT)
+    return Reading(word, why, TRACE_NEXT, UNASKED if word is Word.HOST_BOUND else "")
 
 
 def _said(resident: Mapping[str, float], sm: float | None) -> str:

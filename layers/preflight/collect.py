@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,11 +11,11 @@ from time import monotonic, sleep
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.inventory_model import Inventory
 from layers.collectors.gpu.live import LiveSampling
-from layers.collectors.processes import gpu_files, scan
+from layers.collectors.processes import Process, gpu_files, scan
 from layers.preflight.gpu_choice import GpuState, gpu_states, recommend
 from layers.preflight.machine import sees_host_pids
 from layers.preflight.model import PreflightFacts
-from layers.preflight.process_tree import Family, families, unattributable
+from layers.preflight.process_tree import Family, families, server_family, unattributable
 from layers.preflight.snapshot import Subject, take_snapshot
 from layers.preflight.software import read_software
 from parsers.errors import UsageError
@@ -59,7 +59,7 @@ def collect(request: Request, step: Callable[[], None] = lambda: None) -> Prefli
         gpus=gpus,
         wanted=request.gpu_index,
         chosen=_chosen(gpus, request.gpu_index),
-        families=tuple(families(processes, os.getpid(), holds_gpu, inventory.gpus)),
+        families=(*_server(request.subject.server, processes, inventory), *_families(processes, inventory)),
         strangers=tuple(unattributable(inventory.gpus, processes, holds_gpu, host_pids)),
         software=software,
         snapshot=snapshot,
@@ -76,7 +76,16 @@ def checked_seconds(seconds: float) -> float:
 
 def find_families(inventory: Inventory) -> list[Family]:
     """The families of processes that were left behind, or that run, without looking at anything else."""
-    return families(scan(), os.getpid(), holds_gpu, inventory.gpus)
+    return _families(scan(), inventory)
+
+
+def _families(processes: Mapping[int, Process], inventory: Inventory) -> list[Family]:
+    return families(processes, os.getpid(), holds_gpu, inventory.gpus)
+
+
+def _server(url: str | None, processes: Mapping[int, Process], inventory: Inventory) -> Iterator[Family]:
+    if url is not None:
+        yield server_family(url, processes, holds_gpu, inventory.gpus)
 
 
 def holds_gpu(pid: int) -> bool | None:

@@ -4,6 +4,7 @@
                  ours, and proven so
     running      the same, and the launcher lives
     foreign tag  the launcher belongs to another PID namespace, so nobody here can say
+    server       listens at the address that was named, with all that belongs to it
     abandoned    hold a GPU, have no tag, and the session that they were started in has ended. A service
                  that was meant to outlive its login looks the same, so none is stopped unless it is named
 
@@ -18,7 +19,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from layers.collectors.gpu.inventory_model import Gpu
-from layers.collectors.processes import Process, alive, ancestors, descendants, family_of, launcher_of
+from layers.collectors.processes import (
+    Process,
+    alive,
+    ancestors,
+    descendants,
+    family_of,
+    family_of_roots,
+    launcher_of,
+)
+from layers.collectors.servers import server_address, server_roots
+from parsers.errors import UsageError
 
 HoldsGpu = Callable[[int], bool | None]
 """Whether a process holds a GPU's device file open; None where that may not be looked at."""
@@ -30,12 +41,14 @@ class Kind(StrEnum):
     ORPHANS = "orphans"
     RUNNING = "running"
     FOREIGN = "foreign tag"
+    SERVER = "server"
     ABANDONED = "abandoned"
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Processes that belong together. `key` names them: a launch's tag, or `group N`."""
+    """Processes that belong together. `key` names them: a launch's tag, an address, or `group N`. A server
+    whose processes cannot be found has no members, and `why` says why."""
 
     kind: Kind
     key: str
@@ -58,15 +71,34 @@ def families(
 ) -> list[Family]:
     """Launched families first, then abandoned holders of a GPU. This process and its parents are in none."""
     mine = ancestors(processes, me) | descendants(processes, [me])
+    on_gpu = _on_gpu(holds_gpu, gpus)
+    launched = list(_launched(processes, mine, on_gpu))
+    known = {process.pid for family in launched for process in family.members}
+    return launched + list(_abandoned(processes, mine | known, processes[me].user, on_gpu))
+
+
+def server_family(
+    url: str, processes: Mapping[int, Process], holds_gpu: HoldsGpu, gpus: Sequence[Gpu] = ()
+) -> Family:
+    """The server that listens at this address, with its whole tree."""
+    url = server_address(url).geturl()
+    try:
+        ids = family_of_roots(processes, server_roots(url))
+    except UsageError as error:
+        return Family(Kind.SERVER, url, (), (), str(error))
+    members = [processes[pid] for pid in sorted(ids) if not processes[pid].gone]
+    return _family(Kind.SERVER, url, members, f"listens at {url}", _on_gpu(holds_gpu, gpus))
+
+
+def _on_gpu(holds_gpu: HoldsGpu, gpus: Sequence[Gpu]) -> Callable[[int], bool]:
+    """By the device files that a process holds; by the driver's list where those may not be looked at."""
     listed = {process.pid for gpu in gpus for process in gpu.processes or ()}
 
     def on_gpu(pid: int) -> bool:
         held = holds_gpu(pid)
         return pid in listed if held is None else held
 
-    launched = list(_launched(processes, mine, on_gpu))
-    known = {process.pid for family in launched for process in family.members}
-    return launched + list(_abandoned(processes, mine | known, processes[me].user, on_gpu))
+    return on_gpu
 
 
 def unattributable(

@@ -15,13 +15,12 @@ import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
 
 from layers.collectors.bounded import ProbeFailed
+from layers.collectors.servers import server_address
 from layers.evidence.secrets import CREDENTIALS, SECRET
 from layers.preflight.environment import NOT_KEPT
 from layers.preflight.facts import Fact, Gathering, Section
-from parsers.errors import UsageError
 
 NAME = "server"
 ENDPOINTS = ("/server_info", "/get_server_info", "/get_model_info", "/v1/models", "/version")
@@ -40,10 +39,8 @@ MOVES = re.compile(
 
 def server_section(url: str) -> Section:
     """What the server at this address says of itself; facts of one endpoint begin with its path."""
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https") or not address.hostname:
-        raise UsageError(f"--server {url}: give an address such as http://127.0.0.1:8000")
-    base = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path.rstrip('/')}"
+    address = server_address(url)
+    base = f"{address.scheme}://{address.netloc}{address.path.rstrip('/')}"
     facts = Gathering(NAME)
     facts.know("address", base)
     for endpoint in ENDPOINTS:

@@ -51,6 +51,7 @@ def layer1(
     live: live_now.Live = None,
     gpu_index: live_now.GpuIndex = None,
     pid: live_now.Pid = None,
+    server: live_now.Server = None,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -110,8 +111,8 @@ def layer1(
         raise UsageError(
             "roofline options need --params: the parameters that a step reads, such as 1.7e9"
         )
-    if live is None and (gpu_index or pid):
-        raise UsageError("--gpu-index and --pid go with --live")
+    if live is None and (gpu_index or pid or server):
+        raise UsageError("--gpu-index, --pid and --server go with --live")
     logs = [*(dcgm or []), *(smi or [])]
     paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:
@@ -120,7 +121,7 @@ def layer1(
     samples = sampled.read_samples(logs, utc_offset) if logs else []
     now = None
     if live is not None:
-        now = live_now.sample_live(live, gpu_index or [], pid or [], investigation, keep=not no_record)
+        now = live_now.sample_live(live, gpu_index or [], pid or [], server, investigation, not no_record)
         samples += now.analyses
     collected = _collect(paths, busy_only) if paths else Collected((), ())
     added = []

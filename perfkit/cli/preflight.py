@@ -42,7 +42,8 @@ def preflight(
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", help="How long to sample the GPUs.")] = 3.0,
     server: Annotated[
-        str | None, typer.Option("--server", metavar="URL", help="Record this server's own configuration.")
+        str | None,
+        typer.Option("--server", metavar="URL", help="Find this server's processes, record its settings."),
     ] = None,
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", metavar="PATH", help="A folder, or a name in the HF cache.")
@@ -84,7 +85,8 @@ def preflight(
     if watch:
         from perfkit.cli.preflight_watch import watch as watch_now
 
-        return watch_now(watch_seconds, pid or (), gpu_index, investigation, keep=not no_record, as_json=json)
+        ours = (pid or (), server)
+        return watch_now(watch_seconds, ours, gpu_index, investigation, keep=not no_record, as_json=json)
     if watch_seconds is not None or pid:
         raise UsageError("seconds and --pid go with --watch; --seconds says how long to sample otherwise")
     if (group or yes) and not clean:

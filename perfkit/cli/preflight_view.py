@@ -41,6 +41,8 @@ def show_preflight(result: Result, facts: PreflightFacts, cleaned: Outcome | Non
 
 def family_text(family: Family) -> str:
     """Who they are, where, and why they are listed; without command lines, which may hold secrets."""
+    if not family.members:
+        return family.why
     names = ", ".join(f"{p.pid} {p.name}" for p in family.members[:PIDS_SHOWN])
     more = f" and {len(family.members) - PIDS_SHOWN} more" if len(family.members) > PIDS_SHOWN else ""
     on_gpu = f", {counted(len(family.on_gpu), 'process')} on a GPU" if family.on_gpu else ""

@@ -33,22 +33,23 @@ SHOWN = 10
 
 def watch(
     seconds: float | None,
-    pids: Sequence[int],
+    ours: tuple[Sequence[int], str | None],
     gpu_index: int | None,
     investigation: Path,
     *,
     keep: bool,
     as_json: bool,
 ) -> int:
-    """Watch, record and show; the exit code."""
+    """Watch, record and show; the exit code. `ours` are process ids and a server's address."""
+    from layers.collectors.servers import service_roots
     from layers.collectors.watching import Watching
     from layers.evidence.store import ARTIFACTS
     from layers.preflight.machine import sees_host_pids
     from layers.preflight.watch_judge import judge_watch, read_watch
 
-    _check(seconds, pids)
+    _check(seconds)
     started = datetime.now(UTC)
-    roots = [*map(str, pids)] or _running_launches()
+    roots = service_roots(*ours) or _running_launches()
     with ExitStack() as stack:
         folder = investigation / ARTIFACTS
         if not keep:
@@ -69,12 +70,9 @@ def watch(
     return output.finish(result, as_json=as_json, show=lambda r: _show(r, facts))
 
 
-def _check(seconds: float | None, pids: Sequence[int]) -> None:
-    from layers.collectors.processes import require_running
-
+def _check(seconds: float | None) -> None:
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:
         raise UsageError(f"--watch {seconds:g}: give a time above 0 and up to {MAX_SECONDS} s, or none")
-    require_running(pids)
 
 
 def _running_launches() -> list[str]:
@@ -93,7 +91,7 @@ def _announce(seconds: float | None, roots: Sequence[str], problems: Sequence[st
     for problem in problems:
         say(f"not watched: {problem}")
     if not roots:
-        say("no process is named as ours (--pid): every use counts as somebody else's")
+        say("no process is named as ours (--pid, --server): every use counts as somebody else's")
     say(f"watching {'until Ctrl-C' if seconds is None else f'for {seconds:g} s'}")
 
 

@@ -18,9 +18,14 @@ PROCESS_OURS = "process.ours"
 """1 while a process of this machine belongs to those that were named as ours."""
 CPU_BUSY, CPU_OURS, CPU_CORES = "cpu.busy", "cpu.ours", "cpu.cores"
 """Cores that were busy, those that our processes kept busy, and how many there are."""
+CPU_SERVICE = "cpu.service"
+"""Cores that the service's processes kept busy: ours without perfkit's."""
 CPU_WAITING = "cpu.waiting"
 """The share of the time in which some task waited for a core (PSI, "some")."""
 OF_PROCESS = "#"
+
+DEVICE_BUSY = "device.busy"
+"""The share of the time in which a device that runs one operation at a time ran one."""
 
 METRIC_OF: dict[str, Metric] = {
     "utilization.gpu": Metric.NVML_UTIL_PCT,
@@ -36,6 +41,7 @@ METRIC_OF: dict[str, Metric] = {
     "GPM sm_occupancy": Metric.SM_OCCUPANCY_RATIO,
     "GPM any_tensor_util": Metric.TENSOR_ACTIVE_RATIO,
     "GPM dram_bw_util": Metric.DRAM_ACTIVE_RATIO,
+    DEVICE_BUSY: Metric.DEVICE_OP_RATIO,
     PROCESS_MEMORY: Metric.PROCESS_MEMORY_BYTES,
     PROCESS_SM: Metric.PROCESS_UTIL_PCT,
     **{field.short_name: field.metric for field in DCGM_FIELDS},

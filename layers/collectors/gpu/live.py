@@ -39,6 +39,8 @@ MAIN = "nvml"
 INSTEAD = "nvidia-smi"
 BESIDE = "dcgmi"
 """NVML; nvidia-smi where NVML cannot be used; and dcgmi for devices whose SM activity NVML does not tell."""
+EMULATED = "emulated"
+"""The bundled engine's own device, in the place of all of them."""
 
 
 class Sampler:
@@ -96,8 +98,9 @@ class LiveSampling:
     """All samplers of one run. Use as a context manager; `recordings` and `problems` stand after it.
 
     `folder` takes the recordings, named after their source. `devices` are indexes in PCI order (all, where
-    none is named). `also` are more sources by name, each with its targets. Sampling has begun when the `with`
-    block is entered. `without_sm` is the one of the problems that says why SM activity is missing, if it is.
+    none is named). `blocks` are those of emulated devices, which are then sampled instead of GPUs. `also` are
+    more sources by name, each with its targets. Sampling has begun when the `with` block is entered.
+    `without_sm` is the one of the problems that says why SM activity is missing, if it is.
     """
 
     def __init__(
@@ -106,12 +109,14 @@ class LiveSampling:
         period_ms: float = DEFAULT_PERIOD_MS,
         devices: Sequence[int] = (),
         also: Mapping[str, Sequence[str]] | None = None,
+        blocks: Sequence[Path] = (),
     ) -> None:
         if period_ms < MIN_PERIOD_MS:
             raise UsageError(f"a sampling period of {period_ms:g} ms: the shortest is {MIN_PERIOD_MS:g} ms")
         self._folder = folder
         self._devices = [str(device) for device in devices]
         self._also = also or {}
+        self._blocks = [str(block) for block in blocks]
         self._period_ns = int(period_ms * NS_PER_MS)
         self._samplers: list[Sampler] = []
         self.recordings: tuple[Recording, ...] = ()
@@ -120,7 +125,9 @@ class LiveSampling:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        if self._start(MAIN, self._devices):
+        if self._blocks:
+            self._start(EMULATED, self._blocks)
+        elif self._start(MAIN, self._devices):
             blind = read_start(self._samplers[0].path).without_sm
             if blind and not self._start(BESIDE, [str(device) for device in blind]):
                 who = ", ".join(f"gpu {device}" for device in blind)

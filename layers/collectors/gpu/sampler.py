@@ -26,6 +26,7 @@ SOURCES = {
     "nvml": "layers.collectors.gpu.nvml_source:NvmlSource",
     "nvidia-smi": "layers.collectors.gpu.smi_source:SmiSource",
     "dcgmi": "layers.collectors.gpu.dcgm_source:DcgmSource",
+    "emulated": "layers.collectors.gpu.emulated_source:EmulatedSource",
     "gpu-watch": "layers.collectors.gpu.watch_source:WatchSource",
     "host-watch": "layers.collectors.host_source:HostSource",
 }
