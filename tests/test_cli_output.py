@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
@@ -89,6 +94,39 @@ def test_json_is_one_document_with_text_as_it_is(capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert json.loads(text) == {"unit": "µs", "nested": [{"n": 1, "value": 0.5}]}
     assert "µs" in text
+
+
+def test_lists_of_numbers_stand_on_one_line_and_texts_that_look_like_them_are_left_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = {
+        "numbers": [1, -2.5, 1e-9, 10**30],
+        "nested": [[1, 2], [3]],
+        "mixed": [1, "2", None, True],
+        "texts": ["[\n  1,\n  2\n]", "[ 1, 2 ]"],
+        "empty": [],
+    }
+    output.print_json(document)
+    text = capsys.readouterr().out
+    assert json.loads(text) == document
+    assert '"numbers": [ 1, -2.5, 1e-09, 1000000000000000000000000000000 ]' in text
+    assert text.count("\n") == 18
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | FINITE | st.text(),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    )
+)
+def test_json_reads_back_as_the_document_that_it_was(value: Any) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        output.print_json({"value": value})
+    assert json.loads(printed.getvalue()) == {"value": value}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

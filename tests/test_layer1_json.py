@@ -7,13 +7,15 @@ names may stand beside them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from layers.evidence.wording import MAX_TEXT_CHARACTERS
+from layers.layer1_gpu_busy.strip import MAX_STRIPS
 from perfkit.cli import app
 from tests.layer1_traces import DEVICE_BOUND_NS, FIRST_NS, UNDECIDED_NS, add_steady, host_only, steady
 from tests.writers.chrome import TraceBuilder
@@ -215,6 +217,53 @@ def test_several_ranks_stand_in_a_table_and_each_device_by_itself(run: Run, tmp_
     assert [row["rank"] for row in table["rows"]] == [0, 1, 3]
     assert (table["world_size"], table["missing"]) == (4, 1)
     assert [Path(t["path"]) for t in document["traces"]] == paths
+
+
+def test_names_out_of_a_file_are_clipped_and_say_how_long_they_are(run: Run, tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    long, just = "k" * 100_000, "n" * MAX_TEXT_CHARACTERS
+    add_steady(trace)
+    for place, name in enumerate((long, just)):
+        trace.launch(name, call_ns=5_000_000 + place * 10_000, start_ns=5_005_000 + place * 10_000, dur_ns=10)
+    trace.cpu_op(long, FIRST_NS, 100)
+    _, document = run(trace.write(tmp_path / "t.json"))
+    names = [row["name"] for row in document["anatomy"][0]["kernels"]]
+    clipped = [name for name in names if name.startswith("kk")]
+    assert just in names and len(clipped) == 1
+    assert len(clipped[0]) <= MAX_TEXT_CHARACTERS and "[clipped: 100,000 characters]" in clipped[0]
+    assert max(map(len, texts_of(document))) <= MAX_TEXT_CHARACTERS
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Every text and key in a document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in (*value.keys(), *value.values()):
+            yield from texts_of(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from texts_of(part)
+
+
+@pytest.mark.parametrize("several_files", [False, True])
+def test_of_many_devices_the_least_busy_ones_have_a_strip(
+    several_files: bool, run: Run, tmp_path: Path
+) -> None:
+    traces = [TraceBuilder() for _ in range(MAX_STRIPS + 2 if several_files else 1)]
+    for device in range(MAX_STRIPS + 2):
+        trace = traces[device % len(traces)]
+        add_steady(trace, 9_000 - 500 * device, operations=20, device=device, stream=device)
+    _, document = run(*(trace.write(tmp_path / f"{n:02}.json") for n, trace in enumerate(traces)))
+    with_strip = [anatomy["strip"] is not None for anatomy in document["anatomy"]]
+    assert with_strip == [False] * 2 + [True] * MAX_STRIPS
+    left_out = f"strip: kept for the {MAX_STRIPS} least busy of {MAX_STRIPS + 2} devices"
+    assert document["left_out"] == left_out
+
+
+def test_of_few_devices_nothing_is_left_out(run: Run, tmp_path: Path) -> None:
+    _, document = run(steady().write(tmp_path / "t.json"))
+    assert document["anatomy"][0]["strip"] is not None and "left_out" not in document
 
 
 def test_the_same_input_gives_the_same_document(run: Run, tmp_path: Path) -> None:

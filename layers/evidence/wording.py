@@ -5,6 +5,12 @@ mean something; text that a terminal or a page shows and never obeys.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+MAX_TEXT_CHARACTERS = 8_000
+"""Of one text out of a file in a document; the longest kernel name of a public trace has 5,123."""
+CUT_CHARACTERS = 40
+"""Room for what stands where a text was cut, half of it."""
 
 FEW = 3
 """As many things of a kind as a sentence names; the document lists all."""
@@ -45,6 +51,20 @@ def first_few(texts: Iterable[str], shown: int = FEW) -> str:
 def limit(share: float) -> str:
     """A threshold's share as percent, with no more digits than it was given."""
     return f"{100 * share:g} %"
+
+
+def clipped(value: Any) -> Any:
+    """A document with every text in it cut in the middle to MAX_TEXT_CHARACTERS; the cut says so."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_TEXT_CHARACTERS else _clip(value)
+    if isinstance(value, dict):
+        return {clipped(key): clipped(part) for key, part in value.items()}
+    return [clipped(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _clip(text: str) -> str:
+    half = MAX_TEXT_CHARACTERS // 2 - CUT_CHARACTERS
+    return f"{text[:half]}… [clipped: {len(text):,} characters] …{text[-half:]}"
 
 
 def visible(text: str) -> str:

@@ -5,6 +5,8 @@ A trace read for busy ratios alone stops after the ratios and the replay check. 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layers.evidence.intervals import total
 from layers.evidence.measurement import Artifact
 from layers.layer1_gpu_busy.batches import batch_table
@@ -23,7 +25,7 @@ from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.step_times import step_times
 from layers.layer1_gpu_busy.steps import find_steps, step_of_operations
-from layers.layer1_gpu_busy.strip import draw_strip
+from layers.layer1_gpu_busy.strip import draw_strip, drawn_devices
 from layers.layer1_gpu_busy.symptoms.catalogue import check_symptoms
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -34,8 +36,10 @@ def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
     """Every device of the trace, by device id; none where it holds no device operation."""
     look = _ratios if trace.busy_only else analyse_device
     ops_by_device = [ops_of(trace, device) for device in devices_of(trace)]
-    devices = tuple(look(trace, ops) for ops in ops_by_device)
+    devices = [look(trace, ops) for ops in ops_by_device]
     pairs = [] if trace.busy_only else list(zip(ops_by_device, devices, strict=True))
+    for place in drawn_devices(devices) if pairs else ():
+        devices[place] = _with_strip(trace, *pairs[place])
     return TraceAnalysis(
         artifact=Artifact(trace.path, trace.sha256, trace.size_bytes),
         text_bytes=trace.text_bytes,
@@ -45,7 +49,7 @@ def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
         losses=tuple(trace.losses),
         coverage=check_coverage(trace),
         recorded_ns=trace.recorded_ns,
-        devices=devices,
+        devices=tuple(devices),
         ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
     )
 
@@ -55,7 +59,7 @@ def _ratios(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
 
 
 def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
-    """Ratios and anatomy of one device (all `ops` are its own, at least one)."""
+    """Ratios and anatomy of one device (all `ops` are its own, at least one), without its strip."""
     steps, window = find_steps(trace, ops), device_window(ops)
     facts = SymptomFacts(
         trace=trace,
@@ -84,5 +88,9 @@ def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
         operators=operators_per_step(trace, steps),
         batches=batch_table(trace, ops, steps),
         symptoms=check_symptoms(facts),
-        strip=draw_strip(trace, ops, steps, window),
     )
+
+
+def _with_strip(trace: ChromeTrace, ops: DeviceOps, device: DeviceAnalysis) -> DeviceAnalysis:
+    assert device.steps is not None
+    return replace(device, strip=draw_strip(trace, ops, device.steps, device_window(ops)))

@@ -1,7 +1,7 @@
 """Layer 1 as JSON: the names of the contract, and everything else that was found beside them.
 
 Anatomy is written as the records of `model.py` are, field by field, in nanoseconds on the trace's clock, null
-where a record says None. In `devices` what was not measured is absent.
+where a record says None. In `devices` what was not measured is absent. Names out of files are clipped.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
+from layers.evidence.wording import clipped
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
+from layers.layer1_gpu_busy.strip import drawn_devices
 from layers.layer1_gpu_busy.symptoms.spread import symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
@@ -43,25 +45,29 @@ def sections(
     ranks: Sequence[RankTable],
 ) -> dict[str, Any]:
     """The `devices`, `anatomy`, `ranks` (a table a run of several), `symptom_counts` (of several devices),
-    `traces`, `unread` and `thresholds` of the document.
+    `traces`, `unread` and `thresholds` of the document, and `left_out` where there are many devices.
     """
-    standing = [(row.scope, row.device) for row in rows if row.word != Word.VOID]
-    spread = symptom_spread(standing) if len(standing) > 1 else ()
-    return {
+    standing = [row for row in rows if row.word != Word.VOID]
+    spread = symptom_spread([(row.scope, row.device) for row in standing]) if len(standing) > 1 else ()
+    drawn = {standing[place].scope for place in drawn_devices([row.device for row in standing])}
+    made: dict[str, Any] = {
         **({"ranks": msgspec.to_builtins(ranks)} if ranks else {}),
         **({"symptom_counts": msgspec.to_builtins(spread)} if spread else {}),
         "devices": [_device(row) for row in rows],
-        "anatomy": [_anatomy(row) for row in rows if row.device.idle is not None],
+        "anatomy": [_anatomy(row, row.scope in drawn) for row in rows if row.device.idle is not None],
         "traces": [_trace(trace) for trace in traces],
         "unread": msgspec.to_builtins(unread),
         "thresholds": {"host_bound": thresholds.host_bound, "device_bound": thresholds.device_bound},
     }
+    if len(drawn) < len(standing):
+        made["left_out"] = f"strip: kept for the {len(drawn)} least busy of {len(standing):,} devices"
+    return {name: clipped(part) for name, part in made.items()}
 
 
 def _device(row: DeviceRow) -> dict[str, Any]:
     busy = row.device.busy
     window = busy.device_window
-    made = {
+    made: dict[str, Any] = {
         "method": row.trace.method,
         "source": row.trace.artifact.path,
         "scope": row.scope,
@@ -89,7 +95,7 @@ def _sampled(row: DeviceRow) -> dict[str, float]:
 
 
 def _window(ratios: WindowRatio) -> dict[str, Any]:
-    made = {
+    made: dict[str, Any] = {
         "window": ratios.window.name,
         "window_us": ratios.window.length_ns / 1000,
         "device_op_ratio": ratios.device_op_ratio,
@@ -98,8 +104,10 @@ def _window(ratios: WindowRatio) -> dict[str, Any]:
     return {name: value for name, value in made.items() if value is not None}
 
 
-def _anatomy(row: DeviceRow) -> dict[str, Any]:
+def _anatomy(row: DeviceRow, drawn: bool) -> dict[str, Any]:
     parts = {name: msgspec.to_builtins(getattr(row.device, name)) for name in ANATOMY}
+    if not drawn:
+        parts["strip"] = None
     return {"scope": row.scope, **parts, "ncu_command": ncu_command(row.device)}
 
 

@@ -17,13 +17,15 @@ from layers.evidence.intervals import covered, union
 from layers.layer1_gpu_busy.idle_causes import split_by_cause
 from layers.layer1_gpu_busy.idle_gaps import DeviceGaps, device_gaps
 from layers.layer1_gpu_busy.kernel_groups import GROUPS, KernelGroup, group_codes
-from layers.layer1_gpu_busy.model import Step, Steps, Strip, StripLane, Window, column_edges
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Step, Steps, Strip, StripLane, Window, column_edges
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 
 COLUMNS = 400
 """About two pixels each in a figure as wide as a page."""
 MAX_LANES = 8
+MAX_STRIPS = 8
+"""A report draws the least busy device of a run. Each strip takes some 10 KB of a document."""
 KIND_SHARE = 0.1
 """Work below this share of a stream's time is not named. perfkit's choice."""
 
@@ -36,6 +38,13 @@ KINDS = {
     KernelGroup.GRAPH: "graph replays",
 }
 """What a stream runs, in words; every other group is computation."""
+
+
+def drawn_devices(devices: Sequence[DeviceAnalysis]) -> list[int]:
+    """The places of those that are worth a strip: the least busy ones."""
+    ratios = [device.busy.device_window.device_op_ratio for device in devices]
+    places = [place for place, ratio in enumerate(ratios) if ratio is not None]
+    return sorted(places, key=lambda place: ratios[place] or 0.0)[:MAX_STRIPS]
 
 
 def draw_strip(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Window) -> Strip | None:

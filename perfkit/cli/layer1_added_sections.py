@@ -12,6 +12,7 @@ import msgspec
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
+from layers.evidence.wording import clipped
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.compare_files import compare_files
 from layers.layer1_gpu_busy.roofline.answer import tpot_distance
@@ -55,5 +56,5 @@ def roofline_section(collected: Collected, question: Question) -> AddedSection:
 def comparison_section(before: str, collected: Collected) -> AddedSection:
     """The one trace of the command against an earlier one."""
     comparison, read = compare_files(before, collected.traces[0].artifact.path)
-    content = {**msgspec.to_builtins(comparison), "earlier": msgspec.to_builtins(read)}
+    content = clipped({**msgspec.to_builtins(comparison), "earlier": msgspec.to_builtins(read)})
     return AddedSection("comparison", content, lambda: show_comparison(comparison), leads=True, read=(read,))

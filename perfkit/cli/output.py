@@ -8,6 +8,7 @@ says, so that logs and golden texts are the same everywhere. Progress goes to st
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -21,6 +22,9 @@ from layers.evidence.wording import visible
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+
+NUMBERS = re.compile(r"\[(?:\n *[-+.\deE]+,?)+\n *\]")
+"""A list of numbers alone, which goes on one line. No text looks like it: in JSON none has a line end."""
 
 WIDTH = 80
 """Columns where nobody says otherwise (house rule: 80 are enough)."""
@@ -53,10 +57,13 @@ def finish(result: Result, *, as_json: bool, show: Callable[[Result], None]) -> 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout. NaN and infinity raise ValueError: what was not measured is absent."""
     global printed_json
+    import msgspec
+
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=not utf8)
+    text = json.dumps(document, allow_nan=False, ensure_ascii=not utf8).encode(errors="backslashreplace")
+    indented = msgspec.json.format(text, indent=2).decode()  # ten times faster than json's own
     printed_json = True
-    print(text)
+    print(NUMBERS.sub(lambda found: " ".join(found[0].split()), indented))
 
 
 def line(text: str = "") -> None:
