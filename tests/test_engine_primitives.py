@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sample_engine.device import Buffer
-from sample_engine.dtypes import FLOAT32, INT64
+from sample_engine.dtypes import BOOL, FLOAT32, INT64
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.models.weights import Weights
 from sample_engine.primitives import convolution, ring, sampling
@@ -140,8 +140,9 @@ def test_a_slot_recalls_what_it_left_behind_and_nothing_at_its_start(
     device: EmulatedDevice, ops: Ops
 ) -> None:
     carry, slots, offset = random(5, 2, 3), np.array([3, 0, 4]), np.array([7, 1, 1, 9, 0])
-    inputs = (upload(device, one) for one in (carry, slots, offset))
-    recalled = ops.run(convolution.recall, (3, 2, 3), *inputs)
+    where = upload(device, slots)
+    new = ops.run(convolution.at_start, (3,), where, upload(device, offset), dtype=BOOL)
+    recalled = ops.run(convolution.recall, (3, 2, 3), upload(device, carry), where, new)
     expected = np.stack([carry[3], carry[0], np.zeros((2, 3), np.float32)])
     np.testing.assert_array_equal(download(device, recalled), expected)
 

@@ -60,6 +60,8 @@ class Settings:
     """Results between stages stay on the device up to this size; larger ones go to host memory."""
     graph_budget_bytes: int = 64 * MIB
     """Device memory that captured graphs may reserve in all."""
+    graph_coverage: float = 0.99
+    """Share of the expected vocoder steps that graphs are captured for, most frequent lengths first."""
 
 
 NEEDS_RESTART = {
@@ -71,5 +73,6 @@ NEEDS_RESTART = {
     "max_running_requests": "the slots are allocated at start",
     "build_workers": "the threads are started at start",
     "graph_budget_bytes": "graphs are captured at start",
+    "graph_coverage": "graphs are captured at start",
 }
 """What `/configure` refuses, and why; everything else may change while nothing runs."""

@@ -17,11 +17,17 @@ from torch import Tensor
 from sample_engine.kernel import kernel
 
 
-@kernel("bkc skc b:int64 s:int64")
-def recall(out: Tensor, carry: Tensor, slots: Tensor, offset: Tensor) -> None:
-    """The last k steps of each slot; zeros for a slot at offset 0, whatever its last tenant left."""
+@kernel("b:bool b:int64 s:int64")
+def at_start(out: Tensor, slots: Tensor, offset: Tensor) -> None:
+    """Which of these slots are at the beginning of their stream."""
+    torch.eq(offset[slots], 0, out=out)
+
+
+@kernel("bkc skc b:int64 b:bool")
+def recall(out: Tensor, carry: Tensor, slots: Tensor, new: Tensor) -> None:
+    """The last k steps of each slot; zeros for a new one, whatever its last tenant left."""
     torch.index_select(carry, 0, slots, out=out)
-    out.masked_fill_((offset[slots] == 0)[:, None, None], 0.0)
+    out.masked_fill_(new[:, None, None], 0.0)
 
 
 @kernel("btw btc bkc")

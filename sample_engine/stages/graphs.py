@@ -51,6 +51,7 @@ class Graphs(Generic[Key]):
         self.enabled = True
         self.failure = ""
         self.coverage: Coverage[Key] = Coverage()
+        self.reserved_bytes = 0
         self._device = device
         self._stream = stream
         self._step = step
@@ -65,16 +66,24 @@ class Graphs(Generic[Key]):
 
     def capture(self, keys: Sequence[Key], budget_bytes: int) -> None:
         """Capture these shapes, given largest first, while nothing else runs on the device."""
-        before = self._device.memory().reserved_bytes
         for index, key in enumerate(keys):
-            taken = self._device.memory().reserved_bytes - before
-            self._metrics.set("engine_graph_bytes", taken, self._stage)
+            taken = self.reserved_bytes
             if taken >= budget_bytes:
                 self._count("skipped", len(keys) - index)
                 log.warning("%s: no graph for %s, %d bytes are taken", self._stage, keys[index:], taken)
                 return
             if not self._captured(key):
                 return
+
+    def trial(self, key: Key) -> int:
+        """Bytes that a graph of this shape reserves, found by capturing one and dropping it. A small shape,
+        for what it reserved may be kept and used by the captures that follow.
+        """
+        before = self.reserved_bytes
+        if self._captured(key):
+            self._graphs.pop(key).close()
+        taken, self.reserved_bytes = self.reserved_bytes - before, before
+        return taken
 
     def run(self, key: Key) -> None:
         """A step: replayed where there is a graph."""
@@ -97,6 +106,7 @@ class Graphs(Generic[Key]):
         try:
             self._step(key)
             self._reset()
+            before = self._device.memory().reserved_bytes
             with self._stream.capture() as graph:
                 self._step(key)
         except DeviceLost:
@@ -108,6 +118,8 @@ class Graphs(Generic[Key]):
             self._reset()
         self._graphs[key] = graph
         self._count("captures")
+        self.reserved_bytes += self._device.memory().reserved_bytes - before
+        self._metrics.set("engine_graph_bytes", self.reserved_bytes, self._stage)
         return True
 
     def _replayed(self, graph: Graph) -> bool:
