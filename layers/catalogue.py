@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from layers.evidence.guard import Guard
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
+from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
 from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_recording import RECORDING_GUARDS
@@ -66,6 +67,7 @@ CATALOGUE = gather(
     DIFFERENCE_GUARDS,
     WATCH_GUARDS,
     TRACE_GUARDS,
+    DOUBT_GUARDS,
     NSYS_GUARDS,
     RUN_GUARDS,
     SAMPLED_GUARDS,

@@ -15,7 +15,16 @@ import numpy as np
 
 from parsers.chrome_around import parse_around
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk, Column, Parts, concatenate, translate
+from parsers.chrome_columns import (
+    DEVICE_COLUMNS,
+    HOST_COLUMNS,
+    Chunk,
+    Column,
+    Fault,
+    Parts,
+    concatenate,
+    translate,
+)
 from parsers.chrome_lanes import move_device_lanes
 from parsers.chrome_meta import find_producer, read_meta
 from parsers.chrome_model import (
@@ -49,7 +58,7 @@ def assemble(
     categories, category_ids = _in_order(list(parts.categories))
     tracks, track_ids = _in_order(_tracks(parts))
     ids = {"name_id": name_ids, "category_id": category_ids, "track_id": track_ids}
-    device = _sorted(translate(concatenate(parts.device, DEVICE_COLUMNS), ids))
+    device = _once(parts, _sorted(translate(concatenate(parts.device, DEVICE_COLUMNS), ids)))
     host = _sorted(translate(concatenate(parts.host, HOST_COLUMNS), ids))
     fractions = bool((device["start_ns"] % NS_PER_US).any() or (host["start_ns"] % NS_PER_US).any())
     return ChromeTrace(
@@ -69,6 +78,7 @@ def assemble(
         collectives=sorted(parts.collectives, key=attrgetter(*Collective.__slots__)),
         recorded_ns=_recorded(parts, host, categories, busy_only),
         zero_timestamps=dict(sorted(parts.zero_timestamps.items())),
+        device_processes=_device_processes(parts),
         losses=_losses(parts),
     )
 
@@ -87,6 +97,33 @@ def _sorted(table: Chunk) -> Chunk:
     """
     order = np.lexsort((-table["end_ns"], table["start_ns"]))
     return {name: table.pop(name)[order] for name in list(table)}
+
+
+def _once(parts: Parts, device: Chunk) -> Chunk:
+    """Each operation once: a row that repeats another in every column is the same operation, written twice (a
+    file merged with itself). Instants, and rows without a correlation id to tell them apart, are left alone.
+    """
+    start_ns, end_ns = device["start_ns"], device["end_ns"]
+    again = (start_ns[1:] == start_ns[:-1]) & (end_ns[1:] == end_ns[:-1]) & (end_ns[1:] > start_ns[1:])
+    near = (np.append(again, False) | np.append(False, again)) & (device["correlation"] > 0)
+    rows = np.flatnonzero(near)
+    if not len(rows):
+        return device
+    columns = np.stack([device[name][rows].astype(np.int64) for name in DEVICE_COLUMNS], axis=1)
+    _, first = np.unique(columns, axis=0, return_index=True)
+    extra = np.setdiff1d(rows, rows[first])
+    if not len(extra):
+        return device
+    parts.faults[Fault("device operations written twice: counted once", False, dropped=False)] += len(extra)
+    return {name: np.delete(column, extra) for name, column in device.items()}
+
+
+def _device_processes(parts: Parts) -> dict[int, tuple[str, ...]]:
+    """The process ids of each device as text, by device."""
+    ids: dict[int, set[str]] = {}
+    for device, process in parts.device_processes:
+        ids.setdefault(device, set()).add(str(process))
+    return {device: tuple(sorted(of)) for device, of in sorted(ids.items())}
 
 
 def _tracks(parts: Parts) -> list[Track]:
@@ -134,8 +171,8 @@ def _losses(parts: Parts) -> list[Loss]:
     """All losses in file order, then the faults of single values."""
     losses = sorted(parts.losses.values(), key=lambda loss: (loss.offset, loss.what))
     faults = [
-        Loss(f"{n} {what}", -1, 0, n if "dropped" in what else 0, hides)
-        for (what, hides), n in sorted(parts.faults.items())
+        Loss(f"{n:,} {fault.what}", -1, 0, n if fault.dropped else 0, fault.may_hide_device_work)
+        for fault, n in sorted(parts.faults.items())
     ]
     full = [kind for kind in (parts.names, parts.categories, parts.tracks) if kind.overflowed]
     what = "too many different names, categories or threads to keep apart: the rest share one"

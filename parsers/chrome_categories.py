@@ -86,7 +86,7 @@ def for_busy_ratio(category: str, name: str) -> bool:
         return GRAPH_LAUNCH in name
     if role is Role.PROFILER:
         return PROFILER_SPAN in name
-    return role is Role.ANNOTATION and STEP in name
+    return role in (Role.ANNOTATION, Role.OPERATOR) and STEP in name
 
 
 DEVICE_LITERAL = re.compile(rb'"(?:kernel|gpu_memcpy|gpu_memset|Kernel|Memcpy|Memset)"')

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -50,7 +50,8 @@ HOST_COLUMNS = {
 }
 
 Column = npt.NDArray[Any]
-TrackKey = tuple[int | float | str | None, int | float | str | None]
+ProcessId = int | float | str | None
+TrackKey = tuple[ProcessId, int | float | str | None]
 Chunk = dict[str, Column]
 PlacedChunk = tuple[int, Chunk]
 """A chunk and the text offset it comes from, so that tables do not depend on who decoded what."""
@@ -77,6 +78,14 @@ class Interner(dict[Any, int]):
         return index
 
 
+class Fault(NamedTuple):
+    """What was wrong with single events, whether they may have been device work, and whether it cost them."""
+
+    what: str
+    may_hide_device_work: bool
+    dropped: bool = True
+
+
 @dataclass(slots=True)
 class OpenRange:
     """A begin or end event (`ph` B or E) that waits for its partner; `order` is its place in the file."""
@@ -93,8 +102,9 @@ class OpenRange:
 @dataclass(slots=True)
 class Parts:
     """Everything one decoder keeps. `labels` holds "pid" or "pid/tid" → (place in the file, name): the last
-    one counts. `counts` holds (category, phase) → events; `faults` (what was wrong,
-    whether it touches device work) → number of events; `losses` has one for each (what, whether it may hide
+    one counts. `counts` holds (category, phase) → events; `faults` the number of events
+    of each; `device_processes` has each (device, process id that it is filed under);
+    `losses` has one for each (what, whether it may hide
     device work), summed up at its first place."""
 
     device: list[PlacedChunk] = field(default_factory=list)
@@ -105,8 +115,9 @@ class Parts:
     labels: dict[str, tuple[int, str]] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     device_like: Counter[str] = field(default_factory=Counter)
-    faults: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    faults: Counter[Fault] = field(default_factory=Counter)
     zero_timestamps: Counter[int] = field(default_factory=Counter)
+    device_processes: set[tuple[int, ProcessId]] = field(default_factory=set)
     gemms: list[GemmShape] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     ranges: list[OpenRange] = field(default_factory=list)
@@ -114,6 +125,11 @@ class Parts:
     first_ns: int | None = None
     last_ns: int | None = None
     window_end_ns: int | None = None
+
+    def file_under(self, places: set[tuple[int, ProcessId]]) -> None:
+        """Note which process ids the operations of each device are filed under."""
+        if len(self.device_processes) < MOST_TRACKS:
+            self.device_processes |= places
 
     def span(self, first_ns: int, last_ns: int) -> None:
         """Widen the stretch of time that holds any event at all."""
@@ -181,6 +197,7 @@ def join(into: Parts, other: Parts) -> None:
     into.device_like.update(other.device_like)
     into.faults.update(other.faults)
     into.zero_timestamps.update(other.zero_timestamps)
+    into.file_under(other.device_processes)
     into.collectives += other.collectives
     for loss in other.losses.values():
         into.lose(loss)
@@ -211,8 +228,9 @@ class _Header(msgspec.Struct):
     labels: dict[str, tuple[int, str]]
     counts: list[tuple[tuple[str, str], int]]
     device_like: dict[str, int]
-    faults: list[tuple[tuple[str, bool], int]]
+    faults: list[tuple[Fault, int]]
     zero_timestamps: dict[int, int]
+    device_processes: list[tuple[int, ProcessId]]
     gemms: list[GemmShape]
     collectives: list[Collective]
     ranges: list[OpenRange]
@@ -236,6 +254,7 @@ def send(parts: Parts, out: BinaryIO) -> None:
             parts.device_like,
             list(parts.faults.items()),
             parts.zero_timestamps,
+            list(parts.device_processes),
             parts.gemms,
             parts.collectives,
             parts.ranges,
@@ -265,6 +284,7 @@ def receive(source: BinaryIO) -> Parts:
         device_like=Counter(header.device_like),
         faults=Counter(dict(header.faults)),
         zero_timestamps=Counter(header.zero_timestamps),
+        device_processes=set(header.device_processes),
         gemms=header.gemms,
         collectives=header.collectives,
         ranges=header.ranges,

@@ -33,6 +33,7 @@ NESTED_LIST = re.compile(rb"\[%s\{" % SPACE)
 _BARE_ARRAY = re.compile(rb"%s(?P<bracket>\[)%s(?P<sure>\]|(?=%s))?" % (SPACE, SPACE, _BEGINNING))
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NO_ARRAY = re.compile(rb'"traceEvents"\s*:\s*null')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 SHOWN_BYTES = 60
 
@@ -47,10 +48,20 @@ def find_events(head: bytes) -> tuple[int, bytes] | None:
     bare = _BARE_ARRAY.match(head, start)
     if bare and bare["sure"] is not None:
         return bare.end("bracket"), b""
-    match = _ARRAY.search(head, start)
-    if match:
+    arrays = list(_ARRAY.finditer(head, start))
+    if arrays:
+        of_the_trace = (match for match in arrays if _depth(head[start : match.start()]) == 1)
+        match = next(of_the_trace, arrays[0])  # of broken metadata no depth can be told
         return match.end(), head[start : match.start()]
     return (bare.end("bracket"), b"") if bare else None
+
+
+def _depth(before: bytes) -> int:
+    """How many brackets are open at the end of a text: more than one where a key of the same name stands
+    inside the metadata of the trace.
+    """
+    plain = _STRING.sub(b"", before)
+    return sum(plain.count(opening) for opening in b"{[") - sum(plain.count(closing) for closing in b"}]")
 
 
 def explain_no_events(path: str, head: bytes) -> UnreadableInput:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
-from parsers.chrome_columns import Chunk, OpenRange, Parts
+from parsers.chrome_columns import Chunk, Fault, OpenRange, Parts
 from parsers.chrome_model import NO_CORRELATION, NO_STREAM, UNKNOWN_BYTES
 
 Pair = tuple[OpenRange, int]
@@ -30,7 +30,7 @@ def close_ranges(parts: Parts) -> None:
     unmatched += sum(map(len, open_by_track.values()))
     if unmatched:
         device_work = any(mark.category in DEVICE_KINDS for mark in parts.ranges)
-        parts.faults["begin or end events without a partner: dropped", device_work] += unmatched
+        parts.faults[Fault("begin or end events without a partner: dropped", device_work)] += unmatched
     _add(parts, pairs)
     parts.ranges.clear()
 

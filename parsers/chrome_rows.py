@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
-from parsers.chrome_columns import Chunk, Column, OpenRange, Parts
+from parsers.chrome_columns import Chunk, Column, Fault, OpenRange, Parts
 from parsers.chrome_event import (
     BAD_NS,
     MISSING_NS,
@@ -39,6 +39,8 @@ from parsers.chrome_model import (
 Events = Sequence[Event | ExactEvent]
 Convert = Callable[[Sequence[Any]], I64 | None]
 
+LONGEST_NS = 1 << 48
+"""Just over three days. No operation takes so long, and no sum of a file's durations passes 64 bits."""
 UNNAMED_DEVICE, IMPOSSIBLE_DEVICE = -1, -2
 DEVICE_LIMIT = 1 << 31
 ALL_STREAMS = 0xFFFFFFFF
@@ -109,21 +111,24 @@ def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> 
     no_time = (start_ns == MISSING_NS) | (start_ns == BAD_NS) | (duration_ns == BAD_NS)
     missing = ~no_time & (duration_ns == MISSING_NS)
     negative = ~no_time & ~missing & (duration_ns < 0)
-    for what, rows in (
-        ("without a usable time: dropped", no_time),
-        ("with a negative duration: dropped", negative),
-        ("without a duration: kept as instants", missing),
+    endless = ~no_time & (duration_ns > LONGEST_NS)
+    for what, rows, dropped in (
+        ("without a usable time: dropped", no_time, True),
+        ("with a negative duration: dropped", negative, True),
+        ("longer than three days: dropped", endless, True),
+        ("without a duration: kept as instants", missing, False),
     ):
-        for whose, those in (("device operations", rows & is_device), ("host events", rows & ~is_device)):
+        of_device = rows & is_device
+        for whose, those in (("device operations", of_device), ("host events", rows & ~is_device)):
             count = int(np.count_nonzero(those))
             if count:
-                parts.faults[f"{whose} {what}", whose == "device operations"] += count
-    usable: Bools = ~no_time & ~negative
+                parts.faults[Fault(f"{whose} {what}", those is of_device, dropped)] += count
+    usable: Bools = ~no_time & ~negative & ~endless
     return usable
 
 
 def _count_device_like(parts: Parts, events: Events, category_id: Column, role_of_id: list[Role]) -> None:
-    """Count, by category, the events of unknown categories that name a device."""
+    """Count, by category, the events of unknown categories that name a device or a stream."""
     unknown = np.array([role is Role.UNKNOWN for role in role_of_id])[category_id]
     if unknown.any():
         names = list(parts.categories)
@@ -132,7 +137,8 @@ def _count_device_like(parts: Parts, events: Events, category_id: Column, role_o
 
 
 def _names_device(event: Event | ExactEvent) -> bool:
-    return event.args is not None and event.args.device is not None
+    args = event.args
+    return args is not None and (args.device is not None or args.stream is not None)
 
 
 def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, offset: int) -> None:
@@ -140,11 +146,11 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
     possible = device != IMPOSSIBLE_DEVICE
     if not possible.all():
         rows = np.flatnonzero(possible)
-        parts.faults["device operations with an impossible device number: dropped", True] += len(
-            events
-        ) - len(rows)
+        fault = Fault("device operations with an impossible device number: dropped", True)
+        parts.faults[fault] += len(events) - len(rows)
         events, start_ns, duration_ns = [events[i] for i in rows.tolist()], start_ns[rows], duration_ns[rows]
         device = device[rows]
+    parts.file_under(set(zip(device.tolist(), [e.pid for e in events], strict=True)))
     args = [e.args for e in events]
     stream = _integers([a.stream if a is not None else None for a in args], NO_STREAM)
     chunk: Chunk = {
@@ -258,7 +264,7 @@ def _add_label(parts: Parts, event: Event | ExactEvent, order: int) -> None:
 def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None:
     at_ns = int(exact_nanoseconds([event.ts])[0])
     if at_ns <= BAD_NS:
-        parts.faults["begin or end events without a usable time: dropped", False] += 1
+        parts.faults[Fault("begin or end events without a usable time: dropped", False)] += 1
         return
     track_id, device = parts.tracks[(event.pid, event.tid)], max(int(_devices([event])[0]), UNNAMED_DEVICE)
     names = event.ph or "", at_ns, event.cat or "", str(event.name or "")

@@ -90,6 +90,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
         collectives=[],
         recorded_ns=recorded,
         zero_timestamps=zero_timestamps,
+        device_processes={},
         losses=[*file.losses, *_overflow(names)],
     )
     return NsysExport(trace, capture, devices, os_spans(host.os_calls, threads), metrics, metric_rows)

@@ -15,11 +15,14 @@ Times are nanoseconds and mean what the test wants them to; lists may be in any 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
+from layers.layer1_gpu_busy import runtime_calls
 from parsers.chrome_model import (
     KERNEL,
     MEMCPY,
@@ -63,6 +66,14 @@ class Span:
     category: str
     thread: str = MAIN
     correlation: int = NO_CORRELATION
+
+
+@contextmanager
+def one_clock() -> Iterator[None]:
+    """For twins that know of no clocks: operations may begin before their calls, as random ones do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime_calls, "CLOCK_TOLERANCE", 1.0)
+        yield
 
 
 def kernel(
@@ -132,6 +143,7 @@ def trace_of(ops: Sequence[Op] = (), host: Sequence[Span] = (), *, busy_only: bo
         collectives=[],
         recorded_ns=_extent([*ops, *host]),
         zero_timestamps={},
+        device_processes={},
         losses=[],
     )
 

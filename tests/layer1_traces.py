@@ -13,6 +13,7 @@ from layers.evidence.guard import Checked, apply_guards
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_trace import read_chrome_trace
@@ -92,4 +93,4 @@ def checks(analysis: TraceAnalysis, thresholds: Thresholds | None = None) -> dic
     """The guards that apply to the first device of a trace (or to the trace, where it has none), by code."""
     device = analysis.devices[0] if analysis.devices else None
     facts = TraceFacts(analysis, device, thresholds or Thresholds())
-    return {checked.code: checked for checked in apply_guards(TRACE_GUARDS, facts)}
+    return {checked.code: checked for checked in apply_guards((*TRACE_GUARDS, *DOUBT_GUARDS), facts)}

@@ -85,7 +85,8 @@ def test_streams_have_their_own_unions_busiest_first(drawn: list[Op]) -> None:
     found = busy(trace, drawn[0].device).streams
     for row in found:
         on_it = [op for op in mine if op.stream == row.stream]
-        assert row == StreamBusy(row.stream, len(on_it), len(ticks(on_it)))
+        sum_ns = sum(op.end - op.start for op in on_it)
+        assert row == StreamBusy(row.stream, len(on_it), len(ticks(on_it)), sum_ns)
     assert {row.stream for row in found} == {op.stream for op in mine}
     assert [row.busy_ns for row in found] == sorted((row.busy_ns for row in found), reverse=True)
 

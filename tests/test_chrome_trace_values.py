@@ -253,8 +253,9 @@ def test_without_a_stated_device_the_process_stands_for_it(tmp_path: Path) -> No
 
 
 def test_names_may_be_any_scalar(tmp_path: Path) -> None:
-    names = [row.name for row in _odd(_read(tmp_path, [_kernel(name=n) for n in (5, 2.5, False, "", None)]))]
-    assert names == ["5", "2.5", "False", "", ""]
+    scalars = (5, 2.5, False, "", None)
+    kernels = [_kernel(name=name, ts=1_000 + i) for i, name in enumerate(scalars)]
+    assert [row.name for row in _odd(_read(tmp_path, kernels))] == ["5", "2.5", "False", "", ""]
 
 
 def test_the_last_of_two_equal_keys_counts(tmp_path: Path) -> None:

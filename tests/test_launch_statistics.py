@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from layers.layer1_gpu_busy.launches import launch_statistics, queue_depth
 from layers.layer1_gpu_busy.model import LaunchStats
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from tests.builders import Op, Span, call, copy_to_host, kernel, ops_of, trace_of
+from tests.builders import Op, Span, call, copy_to_host, kernel, one_clock, ops_of, trace_of
 
 
 def statistics(ops: list[Op], host: list[Span], device: int = 0) -> LaunchStats:
@@ -118,4 +118,6 @@ def test_queue_depth_agrees_with_counting(rows: list[tuple[int, int, int, bool]]
     table = ops_of(trace)
     queued = [(c if known else s, s + n) for c, s, n, known in rows]
     expected = [sum(came < t < max(done, came + 1) for came, done in queued) for t in at]
-    assert queue_depth(table, launched_by(trace, table), np.array(at, np.int64)).tolist() == expected
+    with one_clock():
+        launched = launched_by(trace, table)
+    assert queue_depth(table, launched, np.array(at, np.int64)).tolist() == expected

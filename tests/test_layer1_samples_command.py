@@ -39,12 +39,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trace(busy_share: float, *, replays: int = 0) -> str:
-    """A trace of SECONDS that begins when the logs do; `replays` graph launches show no operation."""
+    """A trace of SECONDS that begins when the logs do, of a host that works on meanwhile; `replays` graph
+    launches show no operation.
+    """
     built = TraceBuilder()
     for step in range(STEPS + 1):
         at_ns = FIRST_NS + step * PERIOD_NS
         busy_ns = round(busy_share * PERIOD_NS) if step < STEPS else 0
         built.launch(f"kernel_{step % 5}", call_ns=at_ns - CALL_BEFORE_NS, start_ns=at_ns, dur_ns=busy_ns)
+        built.cpu_op("aten::unique", at_ns, PERIOD_NS - 2 * CALL_BEFORE_NS)
     for step in range(replays):
         built.graph_launch(FIRST_NS + step * PERIOD_NS + PERIOD_NS // 2, [])
     return str(built.write(Path("trace.json")))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from layers.layer1_gpu_busy.busy import measure_busy, ops_of
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.nsys_sqlite import read_nsys_export
+from tests.builders import one_clock
 from tests.nsys_twin import launches, read_twin
 from tests.writers.nsys import Generation, NsysBuilder
 
@@ -60,7 +61,8 @@ def test_operations_ratios_and_launches_are_those_of_the_slow_reading(
         assert ratios.window.length_ns == expected.window_ns
         assert (ratios.device_op_ns, ratios.kernel_ns) == (expected.busy_ns, expected.kernel_ns)
     pid_of = {d.device: d.pid for d in found.devices}
-    launched = launched_by(trace, trace.device_ops)
+    with one_clock():
+        launched = launched_by(trace, trace.device_ops)
     for i in range(len(trace.device_ops)):
         id_in_process = int(trace.device_ops.correlation[i]) & 0xFFFFFFFF
         has_id = trace.device_ops.correlation[i] > 0

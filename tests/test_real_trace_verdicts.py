@@ -97,7 +97,7 @@ CASES = (
     Case(
         "large_integer_rank70.json.gz",
         "DEVICE-BOUND?",
-        "PK105 PK113 PK114 PK116",
+        "PK105 PK113 PK114 PK116 PK128",
         "One collective of 50 µs and nothing else, cut out of a file to show a large integer.",
     ),
     Case(
@@ -152,21 +152,22 @@ CASES = (
     Case(
         "sglang_graph_capture_bs32.json.gz",
         "VOID",
-        "PK105 PK108 PK110 PK112 PK116",
+        "PK105 PK108 PK110 PK112 PK116 PK128",
         "The capture of a decode graph: 544 launches go into the graph and 2 kernels run. That those fill "
         "99.99 % of their own 11 µs means nothing.",
     ),
     Case(
         "sglang_qwen3_8b_prefilldecode.json.gz",
         "HOST-BOUND?",
-        "PK117 PK129",
+        "PK109 PK117 PK129",
         "A prefill of 15,360 tokens, then one pause of 493 ms before a kernel that had long been launched.",
     ),
     Case(
         "vllm_decode_graph_mi300.json.gz",
-        "DEVICE-BOUND",
-        "PK116",
-        "One decode step: a replay of 421 nodes, all recorded under its launch, and 13 operations around it.",
+        "DEVICE-BOUND?",
+        "PK116 PK128",
+        "One decode step: a replay of 421 nodes, all recorded under its launch, and 13 operations around it; "
+        "of all that was recorded they fill 56.1 %.",
     ),
     Case(
         "ranks/sampled_rank-0.json.gz",

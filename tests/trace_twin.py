@@ -20,6 +20,7 @@ KINDS = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
 OLD_KINDS = {"Kernel": "kernel", "Memcpy": "memcpy", "Memset": "memset"}
 RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime", "Runtime")
 SHORT_FRAME_NS = 50_000
+LONGEST_NS = 2**48
 ALL_STREAMS = 2**32 - 1
 Json = dict[str, Any]
 
@@ -47,9 +48,19 @@ def twin_of_text(text: bytes) -> Twin:
     twin = Twin([], [], Counter(), Counter())
     for event in events:
         _add(twin, event)
-    twin.device.sort()
+    twin.device = _once(sorted(twin.device))
     twin.host.sort()
     return twin
+
+
+def _once(rows: list[DeviceRow]) -> list[DeviceRow]:
+    """Sorted rows without the repeats of those that last and have a correlation id."""
+    repeats = {
+        i
+        for i, row in enumerate(rows)
+        if i and row == rows[i - 1] and row.end_ns > row.start_ns and row.correlation > 0
+    }
+    return [row for i, row in enumerate(rows) if i not in repeats]
 
 
 def _refuse(constant: str) -> None:
@@ -60,7 +71,7 @@ def _add(twin: Twin, event: Json) -> None:
     category, phase = event.get("cat") or "", event.get("ph") or ""
     twin.inventory[category, phase] += 1
     start_ns, duration_ns = _nanoseconds(event.get("ts")), _nanoseconds(event.get("dur") or 0)
-    if phase != "X" or start_ns is None or duration_ns is None or duration_ns < 0:
+    if phase != "X" or start_ns is None or duration_ns is None or not 0 <= duration_ns <= LONGEST_NS:
         return
     kind = {**KINDS, **OLD_KINDS}.get(category)
     if kind and not start_ns and not duration_ns:

@@ -10,7 +10,14 @@ from dataclasses import replace
 from layers.evidence.intervals import total
 from layers.evidence.measurement import Artifact
 from layers.layer1_gpu_busy.batches import batch_table
-from layers.layer1_gpu_busy.busy import busy_time, device_window, devices_of, measure_busy, ops_of
+from layers.layer1_gpu_busy.busy import (
+    busy_time,
+    device_window,
+    devices_of,
+    measure_busy,
+    ops_of,
+    untimed_devices,
+)
 from layers.layer1_gpu_busy.copies import copy_table
 from layers.layer1_gpu_busy.coverage import check_coverage
 from layers.layer1_gpu_busy.idle import idle_anatomy, stream_waits
@@ -49,6 +56,7 @@ def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
         losses=tuple(trace.losses),
         coverage=check_coverage(trace),
         recorded_ns=trace.recorded_ns,
+        untimed_devices=tuple(untimed_devices(trace)),
         devices=tuple(devices),
         ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
     )

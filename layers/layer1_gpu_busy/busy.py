@@ -26,12 +26,20 @@ from layers.layer1_gpu_busy.model import (
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I32, I64, ChromeTrace, DeviceOps, TraceMeta
 
+LONGEST_GAPS = 3
+"""As many as tell whether one or two of them stand out."""
 PROFILER_STEP = re.compile(r"^ProfilerStep#?\d*")
 
 
 def devices_of(trace: ChromeTrace) -> list[int]:
     """The devices that the trace has operations of, ascending."""
     return _distinct(trace.device_ops.device)
+
+
+def untimed_devices(trace: ChromeTrace) -> list[tuple[int, int]]:
+    """The devices of which every operation lacks its time, and how many those are."""
+    known = devices_of(trace)
+    return [(device, n) for device, n in trace.zero_timestamps.items() if device not in known]
 
 
 def ops_of(trace: ChromeTrace, device: int) -> DeviceOps:
@@ -69,7 +77,9 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         sum_ns=int(duration_ns.sum()),
         longest_op_ns=int(duration_ns[longest]),
         longest_op_name=trace.names[ops.name_id[longest]],
+        longest_gaps_ns=_longest_gaps(any_op),
         zero_timestamps=trace.zero_timestamps.get(device, 0),
+        processes=len(trace.device_processes.get(device, ())),
         streams=_streams(ops),
     )
 
@@ -101,12 +111,18 @@ def _ratio(window: Window, any_op: Intervals, kernels: Intervals) -> WindowRatio
     return WindowRatio(window, total(clip(any_op, low, high)), total(clip(kernels, low, high)))
 
 
+def _longest_gaps(any_op: Intervals) -> tuple[int, ...]:
+    between = np.sort(any_op.start[1:] - any_op.end[:-1])
+    return tuple(between[: -LONGEST_GAPS - 1 : -1].tolist())
+
+
 def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
     rows = []
     for stream in _distinct(ops.stream):
         mine = ops.stream == stream
         busy_ns = total(union(ops.start_ns[mine], ops.end_ns[mine]))
-        rows.append(StreamBusy(stream, int(np.count_nonzero(mine)), busy_ns))
+        sum_ns = int((ops.end_ns[mine] - ops.start_ns[mine]).sum())
+        rows.append(StreamBusy(stream, int(np.count_nonzero(mine)), busy_ns, sum_ns))
     return tuple(sorted(rows, key=lambda row: -row.busy_ns))
 
 

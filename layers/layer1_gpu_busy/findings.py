@@ -96,7 +96,9 @@ class _Found:
             limit = f"kernels are not the limit: making all of them free would save at most {pct(ratio)}"
             yield self._ruled_out(f"{limit}{these}", "leave kernels alone")
         elif word is Word.DEVICE_BOUND:
-            limit = f"the host is not the limit: without idle time at most {pct(1 - ratio)} would be saved"
+            limit = (
+                f"the host is not the limit: without idle time at most {pct(1 - ratio)} of it would be saved"
+            )
             yield self._verdict(f"{base}: the device is the limit", top_kernel_advice(device))
             yield self._ruled_out(limit, "leave scheduling and launch overhead alone")
         else:

@@ -25,8 +25,11 @@ from parsers.series_model import Metric
 MISSING_LAUNCH_TOLERANCE = 0.02
 """Launches cut off by the edges of a recording; all handed and collected real traces stay at 0."""
 HOLE_SHARE = 0.5
-"""One gap this long (of the window) means that the window joins separate stretches of work. perfkit's
-choice."""
+"""Gaps this long (of the window) mean that the window joins separate stretches of work. perfkit's choice."""
+OUTLYING = 3
+"""Times that a gap must pass the next longest one to be no gap of the service's own rhythm. perfkit's
+choice.
+"""
 DOMINANT_SHARE = 0.5
 """One operation with this share of the busy time makes the ratio by itself (TraceLens issue 972)."""
 COMMUNICATION_SHARE = 0.5
@@ -188,7 +191,10 @@ def zero_timestamps(facts: TraceFacts) -> Outcome | None:
     if facts.device is None:
         return None
     zero, events = facts.device.busy.zero_timestamps, facts.device.busy.events
-    return Outcome(zero > 0, f"{counted(zero, 'operation')} beside {events:,} with timestamp 0")
+    lost = facts.trace.untimed_devices
+    message = f"{counted(zero, 'operation')} beside {events:,} with timestamp 0"
+    others = "".join(f"; device {device}: all {n:,} of them, so nothing is known of it" for device, n in lost)
+    return Outcome(zero > 0 or bool(lost), message + others)
 
 
 def dominance(facts: TraceFacts) -> Outcome | None:
@@ -201,16 +207,27 @@ def dominance(facts: TraceFacts) -> Outcome | None:
 
 
 def hole(facts: TraceFacts) -> Outcome | None:
-    if facts.device is None or facts.device.idle is None or facts.ratio is None:
+    if facts.device is None or facts.ratio is None:
         return None
-    if not facts.device.idle.largest:
+    gaps_ns, window = facts.device.busy.longest_gaps_ns, facts.device.busy.device_window
+    if not gaps_ns:
         return Outcome(False, "no gap")
-    window, gap = facts.device.busy.device_window, facts.device.idle.largest[0]
-    gap_ns = gap.end_ns - gap.start_ns
-    share = gap_ns / window.window.length_ns
-    without = window.device_op_ns / (window.window.length_ns - gap_ns) if share < 1 else 0.0
-    length = f"{pct(share)} of the device window ({time_text(gap_ns)})"
-    return Outcome(share > HOLE_SHARE, f"the longest gap is {length}; without it the ratio is {pct(without)}")
+    length_ns, standing_out = window.window.length_ns, _standing_out(gaps_ns)
+    left_ns = length_ns - sum(standing_out or gaps_ns[:1])
+    without = window.device_op_ns / left_ns if left_ns else 0.0
+    longest = f"{pct(gaps_ns[0] / length_ns)} of the device window ({time_text(gaps_ns[0])})"
+    it = "the two longest" if len(standing_out) > 1 else "it"
+    decides = bool(standing_out) and word_of(without, facts.thresholds) is not facts.word
+    fired = gaps_ns[0] / length_ns > HOLE_SHARE or decides
+    return Outcome(fired, f"the longest gap is {longest}; without {it} the ratio is {pct(without)}")
+
+
+def _standing_out(gaps_ns: Sequence[int]) -> Sequence[int]:
+    """The longest gap, or the two longest, where they are far longer than the next; `gaps_ns` descends."""
+    beyond = [*gaps_ns[1:], 0]
+    return next(
+        (gaps_ns[:n] for n in (1, 2) if beyond[n - 1 :] and gaps_ns[n - 1] > OUTLYING * beyond[n - 1]), ()
+    )
 
 
 def unknown_categories(facts: TraceFacts) -> Outcome | None:
@@ -248,7 +265,8 @@ def host_missing(facts: TraceFacts) -> Outcome | None:
         return None
     tied, events = facts.device.launches.correlated_ops, facts.device.busy.events
     message = f"{tied:,} of {events:,} operations have their launch call in the trace"
-    return Outcome(tied == 0, message)
+    unseen = tied == 0 and not facts.device.launches.early_share
+    return Outcome(unseen, message, None if facts.word is Word.HOST_BOUND else Effect.NOTE)
 
 
 def event_cap(facts: TraceFacts) -> Outcome | None:
@@ -290,7 +308,7 @@ def idle_while_queued(facts: TraceFacts) -> Outcome | None:
     share = device.idle.by_cause_ns[Cause.QUEUED] / device.idle.idle_ns
     depth = device.launches.queue_depth_p50 if device.launches else None
     queue = f"; median queue at a launch: {counted(round(depth), 'operation')}" if depth is not None else ""
-    fired = share > QUEUED_SHARE and facts.word is Word.HOST_BOUND
+    fired = share > QUEUED_SHARE and depth != 0 and facts.word is Word.HOST_BOUND
     return Outcome(fired, f"{pct(share)} of the idle time passed with work already queued{queue}")
 
 
@@ -303,8 +321,10 @@ def python_stacks(facts: TraceFacts) -> Outcome | None:
 
 
 def ratios_alone(facts: TraceFacts) -> Outcome:
+    if not facts.trace.busy_only:
+        return Outcome(False, "the whole file was decoded")
     message = "only device operations, graph launches and step marks were decoded"
-    return Outcome(facts.trace.busy_only, message if facts.trace.busy_only else "the whole file was decoded")
+    return Outcome(True, message, None if facts.word is Word.HOST_BOUND else Effect.NOTE)
 
 
 def window_without_length(facts: TraceFacts) -> Outcome | None:

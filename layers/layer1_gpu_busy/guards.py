@@ -14,6 +14,7 @@ from layers.layer1_gpu_busy.guard_checks import (
     DOMINANT_SHARE,
     HOLE_SHARE,
     MISSING_LAUNCH_TOLERANCE,
+    OUTLYING,
     QUEUED_SHARE,
     TraceFacts,
 )
@@ -46,8 +47,7 @@ SHORT_REPLAYS = Guard(
     cause="The profiler dropped part of some replays; a replay always runs all of its nodes.",
     detection="A list of operations that was recorded once and is a part of what another replay ran; "
     "a list that comes back is a graph of its own. A note where the lower bound is device-bound already.",
-    remedy="Treat the ratio as a lower bound; record a shorter stretch, or update the driver and "
-    "profiler.",
+    remedy="Treat the ratio as a lower bound; record a shorter stretch, or update the driver and profiler.",
     source="sglang PR 35390 (448 of 512 replayed kernels recorded); rocm-systems PR 4361 (26 to 65 %, "
     "another share in each run); kineto issue 1062.",
     check=checks.short_replays,
@@ -63,8 +63,7 @@ LAUNCHES_WITHOUT_OPERATIONS = Guard(
     "profiler session in one process.",
     detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
     "(captures apart) have no operation with their correlation id.",
-    remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per "
-    "step.",
+    remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per step.",
     source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
     check=checks.unrecorded_launches,
 )
@@ -91,8 +90,7 @@ FEW_SAMPLES = Guard(
     effect=Effect.DIRECTIONAL,
     sees="A ratio from one short capture.",
     cause="A trace is exact for its window; a window of a few steps need not stand for the service.",
-    detection=f"Fewer than {TRACE_MIN_STEPS} steps and fewer than {TRACE_MIN_OPERATIONS} device "
-    "operations.",
+    detection=f"Fewer than {TRACE_MIN_STEPS} steps and fewer than {TRACE_MIN_OPERATIONS} device operations.",
     remedy=f"Capture {TRACE_MIN_STEPS} steady steps or more, under the load that is complained about.",
     source="perfkit's table of n (layers/evidence/strength_table.py).",
     check=checks.few_samples,
@@ -146,10 +144,11 @@ HOLE_IN_THE_WINDOW = Guard(
     name="hole-in-the-window",
     layer="layer1",
     effect=Effect.DIRECTIONAL,
-    sees="A very low ratio with one very long gap.",
+    sees="A low ratio that one or two long gaps make.",
     cause="The window from first to last activity joins separate stretches: an early kernel, a pause "
     "between requests, a profiler that started late.",
-    detection=f"The longest gap is more than {limit(HOLE_SHARE)} of the device window.",
+    detection=f"The longest gap is more than {limit(HOLE_SHARE)} of the device window, or the one or two "
+    f"longest, {OUTLYING} times the next, decide the verdict: without them the ratio passes a threshold.",
     remedy="Judge by steps; record under steady load.",
     source="An SGLang decode trace in the TraceLens collection: 2.06 % with its first kernel, 93.5 % "
     "without.",
@@ -164,8 +163,7 @@ WINDOW_DECIDES = Guard(
     sees="Two honest busy ratios of one trace that lead to different verdicts.",
     cause="Device activity fills only part of the profiled steps.",
     detection="The device window and the profiled-steps window fall on different sides of a threshold.",
-    remedy="Decide which time the service is judged by; look at what the host did outside the device "
-    "window.",
+    remedy="Decide which time the service is judged by; look at what the host did outside the device window.",
     source="An H100 TimeSformer trace in the TraceLens collection: 99.0 % against 41.4 %.",
     check=checks.windows_disagree,
 )
@@ -194,8 +192,7 @@ GRAPH_CAPTURE_RECORDED = Guard(
     detection="Launches between StreamBeginCapture and StreamEndCapture of a thread; void when they are "
     "most.",
     remedy="Record steady state, after start-up.",
-    source="SGLang-Omni skill omni-gpu-deep-dive: reject traces that hold compile frames or graph "
-    "capture.",
+    source="SGLang-Omni skill omni-gpu-deep-dive: reject traces that hold compile frames or graph capture.",
     check=checks.graph_capture,
 )
 
@@ -216,10 +213,12 @@ HOST_SIDE_MISSING = Guard(
     code="PK114",
     name="host-side-missing",
     layer="layer1",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="Kernels without the calls that launched them.",
-    cause="Only device activity was recorded, or another process or thread launched the work.",
-    detection="No device operation's correlation id belongs to a runtime call of the trace.",
+    cause="Only device activity was recorded, or another process or thread launched the work. The device "
+    "was idle, and nobody saw what the host did meanwhile: it may have had no request.",
+    detection="No device operation's correlation id belongs to a runtime call of the trace. A note where the "
+    "ratio is not host-bound.",
     remedy="Record CPU activity in the thread that launches (torch.profiler: ProfilerActivity.CPU).",
     source="SGLang PR 1304: CPU operators of the scheduler thread absent.",
     check=checks.host_missing,
@@ -262,7 +261,8 @@ IDLE_WHILE_QUEUED = Guard(
     "rank, a host function, the profiler's own buffer flush. Or it did not wait at all, and the profiler "
     "lost what ran, such as a part of a graph's replay.",
     detection=f"A host-bound ratio, and more than {limit(QUEUED_SHARE)} of the idle time is ended by "
-    "operations whose launch call began before it.",
+    "operations whose launch call had returned before it, with a queue that is not empty at the median "
+    "launch.",
     remedy="Look at the largest gaps and what ended them; record all ranks; measure without a tracer "
     "(nvidia-smi dmon, dcgmi dmon) to see whether the gaps exist without the profiler.",
     source="NVIDIA Nsight Systems guidance on queue time; an A100 training trace in the HTA collection: "
@@ -306,12 +306,14 @@ RATIOS_ALONE = Guard(
     code="PK134",
     name="ratios-alone",
     layer="layer1",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="Ratios of a large trace in a second or two.",
     cause="With --busy-only perfkit looks for the marks of device work and decodes nothing else: "
     "damage in "
-    "the rest, unknown categories and kernels that were launched and never ran go unseen.",
-    detection="The trace was read with --busy-only.",
+    "the rest, unknown categories, graph captures, kernels that were launched and never ran and queues go "
+    "unseen.",
+    detection="The trace was read with --busy-only. A note where the ratio is not host-bound: what was not "
+    "seen can only add to it.",
     remedy="Run once without --busy-only before you conclude.",
     source="perfkit: a reading that saw less says so.",
     check=checks.ratios_alone,

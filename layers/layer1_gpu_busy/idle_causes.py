@@ -3,13 +3,14 @@
 A gap ends with an operation; the call that launched it, on its thread, decides:
 
 - no such call in the trace: UNKNOWN (QUEUED when it was made before the recording began);
-- the call began before the gap did: the work was QUEUED, waiting for an event or for the launch itself;
-- the call began inside the gap: the host was late. From the start of the gap until that call returned, each
-  moment goes to what the thread was doing, first match wins: a synchronising call → SYNC; a copy call that
-  returned only after its copy was done → COPY; a long call that launches nothing (allocation, module loading)
-  → HOST_WORK; any other runtime call or the dispatch of an operator → LAUNCH_BOUND; an annotation, a Python
-  frame or a long operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait →
-  NOTHING_SUBMITTED. From the call's return on, the work was QUEUED.
+- the call had returned when the gap began: the work was QUEUED, waiting for an event or for the launch
+  itself;
+- it had not: the host was late. From the start of the gap until that call returned, each moment goes to what
+  the thread was doing, first match wins: a synchronising call → SYNC; a copy call that returned only after
+  its copy was done → COPY; a long call that launches nothing (allocation, module loading) → HOST_WORK; any
+  other runtime call or the dispatch of an operator → LAUNCH_BOUND; an annotation, a Python frame or a long
+  operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait → NOTHING_SUBMITTED.
+  From the call's return on, the work was QUEUED.
 
 A sync call that ends as the device drains is normal, so only its part inside the gap counts. Pauses between
 two calls or operators that are shorter than the shortest Python frame kept are the interpreter on its way
@@ -57,7 +58,7 @@ def split_by_cause(
     """Time of each gap by cause: one array of shape (gaps,) a cause, which sum to the gaps' lengths."""
     parts = {cause: np.zeros(len(idle), np.int64) for cause in Cause}
     enders = launched.take(idle.after)
-    late = enders.known & (enders.start_ns > idle.start_ns)
+    late = enders.known & (enders.end_ns > idle.start_ns)
     queued = (enders.known & ~late) | enders.before_recording
     unknown = ~late & ~queued
     parts[Cause.QUEUED][queued] = idle.length_ns[queued]

@@ -22,7 +22,8 @@ from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.guards import TRACE_GUARDS, WINDOW_DECIDES
+from layers.layer1_gpu_busy.guards import FEW_SAMPLES, TRACE_GUARDS, WINDOW_DECIDES
+from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS, SHAPES_DIFFER
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
 from layers.layer1_gpu_busy.guards_width import BUSY_WITH_IDLE_SMS, WIDTH_GUARDS
@@ -42,6 +43,9 @@ DEVICE_GUARDS = (*TRACE_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
 
+LAYER1_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS)
+UNDECIDING = (WINDOW_DECIDES, SHAPES_DIFFER)
+"""Guards that find two honest ratios with different words: neither is the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +106,24 @@ def _judge_all(
     names = device_scopes(pairs)
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
+<<<<<<< HEAD
         sm = sampled_sm.get((trace.artifact.path, device.busy.device)) if device else None
         facts = TraceFacts(trace, device, thresholds, sm)
         guards = tuple(apply_guards(DEVICE_GUARDS, facts, scope if len(pairs) > 1 else ""))
+=======
+        facts = TraceFacts(trace, device, thresholds)
+        guards = tuple(apply_guards(LAYER1_GUARDS, facts, scope if len(pairs) > 1 else ""))
+>>>>>>> f859f4d (Six traps more: merged devices, overlap on a stream, two clocks, nothing submitted, an idle recording, shapes that differ; ratios alone are a hint when host-bound; work is queued from its call's return on)
         judged.append(_judge(facts, scope, guards))
     return judged
 
 
 def _judge(facts: TraceFacts, scope: str, guards: tuple[Checked, ...]) -> Judged:
-    """Void guards void a device; windows that disagree leave it undecided."""
+    """Void guards void a device; ratios that disagree leave it undecided."""
     trace, device, ratio = facts.trace, facts.device, facts.ratio
     if device is None or ratio is None or strongest_effect(guards) is Effect.VOID:
         return Void(trace, device, scope, guards)
-    disagree = WINDOW_DECIDES.fired_in(guards)
-    word = Word.UNDECIDED if disagree else word_of(ratio, facts.thresholds)
+    word = Word.UNDECIDED if _disagreement(guards) else word_of(ratio, facts.thresholds)
     return Standing(trace, device, scope, guards, ratio, word)
 
 
@@ -123,23 +131,30 @@ def _standing(judged: Sequence[Judged]) -> list[Standing]:
     return [j for j in judged if isinstance(j, Standing)]
 
 
+def _disagreement(guards: Sequence[Checked]) -> Checked | None:
+    return next((fired for guard in UNDECIDING if (fired := guard.fired_in(guards))), None)
+
+
 def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: Thresholds) -> Verdict:
     standing = _standing(judged)
     if not standing:
         explain = f"perfkit explain {_first_code(judged)}"
         return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, explain)
-    words = Counter(j.word for j in standing)
+    heard = _heard(standing)
+    words = Counter(j.word for j in heard)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
-    guards = [*of_files, *(checked for j in standing for checked in j.guards)]
+    guards = [*of_files, *(checked for j in heard for checked in j.guards)]
     weakened = len(standing) < len(judged) or strongest_effect(guards) is Effect.DIRECTIONAL
     directional = weakened and word is not Word.UNDECIDED
     reached = Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION
     return Verdict(
         word=word,
         directional=directional,
-        because=_because(standing, words, thresholds) + _left_out(len(judged) - len(standing)),
+        because=_because(heard, words, thresholds)
+        + _left_out(len(judged) - len(standing), "void")
+        + _left_out(len(standing) - len(heard), "hardly used"),
         exit_code=exit_code_for(reached, guards, directional=directional),
-        next_step=_next(word, standing),
+        next_step=_next(word, heard),
     )
 
 
@@ -170,7 +185,7 @@ def _because(standing: Sequence[Standing], words: Counter[Word], thresholds: Thr
 def _one_device(j: Standing, thresholds: Thresholds) -> str:
     busy = j.device.busy
     window_ms = busy.device_window.window.length_ns / 1e6
-    disagree = WINDOW_DECIDES.fired_in(j.guards)
+    disagree = _disagreement(j.guards)
     base = f"device busy {pct(j.ratio)} of its own window ({window_ms:,.1f} ms, "
     return base + f"{counted(busy.events, 'operation')}; {disagree.message if disagree else thresholds})"
 
@@ -187,8 +202,17 @@ def _voids(checked: Checked) -> bool:
     return checked.fired and checked.effect is Effect.VOID
 
 
-def _left_out(void: int) -> str:
-    return f"; {counted(void, 'void device')} left out" if void else ""
+def _left_out(devices: int, why: str) -> str:
+    return f"; {counted(devices, f'{why} device')} left out" if devices else ""
+
+
+def _heard(standing: Sequence[Standing]) -> list[Standing]:
+    """The devices that the verdict rests on: those with enough operations, where any has.
+
+    One operation is all of its own window, whatever the service does.
+    """
+    enough = [j for j in standing if not FEW_SAMPLES.fired_in(j.guards)]
+    return enough or list(standing)
 
 
 def _measurements(j: Judged) -> list[Measurement]:

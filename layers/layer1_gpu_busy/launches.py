@@ -41,6 +41,7 @@ def launch_statistics(trace: ChromeTrace, ops: DeviceOps) -> LaunchStats:
         queue_depth_max=int(depth.max()) if len(depth) else None,
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
+        early_share=launched.early_share,
     )
 
 

@@ -56,19 +56,21 @@ class WindowRatio:
 
 @dataclass(frozen=True, slots=True)
 class StreamBusy:
-    """One stream of a device inside the device window."""
+    """One stream of a device inside the device window; `sum_ns` passes `busy_ns` where operations overlap."""
 
     stream: int
     events: int
     busy_ns: int
+    sum_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceBusy:
     """How busy one device was. `device_window` (first to last device activity) is primary; `steps_window`
-    is None where the file has no ProfilerStep (or engine step) annotations, `recorded_window` where it
-    records nothing else. `sum_ns` is the plain sum of durations, shown only to say how far off it would
-    be."""
+    is None where the file has no ProfilerStep annotations, `recorded_window` where it records nothing else.
+    `sum_ns` is the plain sum of durations, shown only to say how far off it would be. `longest_gaps_ns` holds
+    at most three, the longest first; `processes` counts the process ids that the operations are filed under
+    (0: not known)."""
 
     device: int
     device_name: str
@@ -80,7 +82,9 @@ class DeviceBusy:
     sum_ns: int
     longest_op_ns: int
     longest_op_name: str
+    longest_gaps_ns: tuple[int, ...]
     zero_timestamps: int
+    processes: int
     streams: tuple[StreamBusy, ...]
 
 
@@ -253,7 +257,9 @@ class LaunchStats:
     `empty_queue_share` is the share of launches that found nothing queued or running on the device (None: no
     correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
     `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call that
-    launched them (HTA's "short kernels"); None: no such kernel.
+    launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied operations
+    that began before their call did; where it shows that host and device kept different clocks
+    (`runtime_calls.CLOCK_TOLERANCE`), nothing that compares the two is measured.
     """
 
     launches: int
@@ -268,6 +274,7 @@ class LaunchStats:
     queue_depth_max: int | None
     empty_queue_share: float | None
     shorter_than_call_share: float | None
+    early_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class TraceAnalysis:
     """What was found in one file. It holds no table of the trace itself, so it is small whatever the file's
     size.
 
+    `untimed_devices` are those of which no operation has a time, with the number of their operations.
     `ranks` has one entry per device where the trace was read whole, for the table of ranks. `nsys` is None
     for what is no export of nsys.
     """
@@ -41,6 +42,7 @@ class TraceAnalysis:
     losses: tuple[Loss, ...]
     coverage: LaunchCoverage
     recorded_ns: tuple[int, int] | None
+    untimed_devices: tuple[tuple[int, int], ...]
     devices: tuple[DeviceAnalysis, ...]
     ranks: tuple[RankTrace, ...]
     nsys: NsysFacts | None = None

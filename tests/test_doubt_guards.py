@@ -1,0 +1,207 @@
+"""The guards on what a trace can be trusted with: a trace with each trap, one without, and what the trap does
+to the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from layers.evidence.guard import Effect
+from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
+from layers.layer1_gpu_busy.judge import judge_traces
+from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from tests.layer1_traces import (
+    DEVICE_BOUND_NS,
+    FIRST_NS,
+    HOST_BOUND_NS,
+    PERIOD_NS,
+    UNDECIDED_NS,
+    add_steady,
+    analysed,
+    checks,
+    host_only,
+    steady,
+)
+from tests.writers.chrome import TraceBuilder
+
+Make = Callable[[], TraceBuilder]
+
+END_NS = FIRST_NS + 200 * PERIOD_NS
+WINDOW_NS = END_NS - FIRST_NS
+
+
+def host_works_on(until_ns: int, busy_ns: int = DEVICE_BOUND_NS) -> TraceBuilder:
+    """Steady device work, then nothing but the host, until the recording ends."""
+    trace = steady(busy_ns)
+    trace.cpu_op("aten::to", END_NS, until_ns - END_NS)
+    return trace
+
+
+def swallowing(dur_ns: int, busy_ns: int = UNDECIDED_NS) -> TraceBuilder:
+    """A kernel that is said to run on the stream of all others while they do."""
+    trace = steady(busy_ns)
+    trace.launch("swallows", call_ns=FIRST_NS - 2_000, start_ns=FIRST_NS, dur_ns=dur_ns)
+    return trace
+
+
+def clock_is_late(operations: int) -> TraceBuilder:
+    """Of 200 launches so many seem to come a second after what they launched."""
+    trace = TraceBuilder()
+    for number in range(200):
+        start_ns = FIRST_NS + number * PERIOD_NS
+        late_ns = 1_000_000_000 if number < operations else 0
+        trace.launch("kernel", call_ns=start_ns - 300 + late_ns, start_ns=start_ns, dur_ns=HOST_BOUND_NS)
+    return trace
+
+
+def pausing(pause_ns: int, *, frame: bool = False) -> TraceBuilder:
+    """Kernels with a pause after each, in which the host records nothing, or a Python frame."""
+    trace = TraceBuilder()
+    for number in range(200):
+        start_ns = FIRST_NS + number * (HOST_BOUND_NS + pause_ns)
+        call_ns = start_ns - 300
+        trace.launch("kernel", call_ns=call_ns, call_dur_ns=200, start_ns=start_ns, dur_ns=HOST_BOUND_NS)
+        if frame:
+            trace.python_function("scheduler.py(1): step", start_ns + HOST_BOUND_NS, pause_ns - 400)
+    return trace
+
+
+def merged(pids: tuple[int | str, ...]) -> TraceBuilder:
+    """Work of one device number, filed under these process ids in turn."""
+    trace = TraceBuilder()
+    for number in range(200):
+        pid = pids[number % len(pids)]
+        args = {"device": 0, "stream": 7, "correlation": number + 1}
+        start_ns = FIRST_NS + number * PERIOD_NS
+        trace.complete("kernel", "k", start_ns, DEVICE_BOUND_NS, pid=pid, args=args)
+    return trace
+
+
+def two_shapes(decode_ns: int, steps: int = 5, batch: str = "") -> TraceBuilder:
+    """Steps of 10 kernels each: prefill without idle time, decode with kernels of `decode_ns`."""
+    trace, at_ns = TraceBuilder(), FIRST_NS
+    for kind, busy_ns in (("prefill", PERIOD_NS - 100), ("decode", decode_ns)):
+        for _ in range(steps):
+            trace.annotation(f"step[{kind.upper()}{batch}]", at_ns - 900, 10 * PERIOD_NS - 100)
+            for number in range(10):
+                start_ns = at_ns + number * PERIOD_NS
+                call_ns = start_ns - 500
+                trace.launch("k", call_ns=call_ns, call_dur_ns=100, start_ns=start_ns, dur_ns=busy_ns)
+            at_ns += 10 * PERIOD_NS
+    return trace
+
+
+FIRES: dict[str, tuple[Make, str]] = {
+    "PK128": (lambda: host_works_on(FIRST_NS + 2 * WINDOW_NS), "95.0 % of the device window, 47.5 % of all"),
+    "PK136": (lambda: swallowing(PERIOD_NS * 121), "the operations of stream 7 last 1.50 times the time"),
+    "PK137": (lambda: clock_is_late(11), "5.5 % of the operations began before their call: launch"),
+    "PK138": (lambda: pausing(200_000), "99.9 % of the idle time the launching thread recorded nothing"),
+    "PK139": (lambda: merged((0, "[TP01] 0")), "device 0 is filed under 2 process ids"),
+    "PK190": (lambda: two_shapes(HOST_BOUND_NS), "decode 30.4 % (5 steps), extend 99.0 % (5 steps)"),
+}
+CLEAR: dict[str, Make] = {
+    "PK128": lambda: host_works_on(FIRST_NS + 3 * WINDOW_NS // 2),
+    "PK136": lambda: swallowing(PERIOD_NS * 119),
+    "PK137": lambda: clock_is_late(10),
+    "PK138": lambda: pausing(200_000, frame=True),
+    "PK139": lambda: merged((0,)),
+    "PK190": lambda: two_shapes(UNDECIDED_NS),
+}
+NOT_ASKED: dict[str, Make] = {
+    "PK128": host_only,
+    "PK136": host_only,
+    "PK137": lambda: merged((0,)),
+    "PK138": lambda: steady(DEVICE_BOUND_NS),
+    "PK139": host_only,
+    "PK190": lambda: two_shapes(HOST_BOUND_NS, steps=4),
+}
+
+
+@pytest.mark.parametrize("code", FIRES)
+def test_a_doubt_is_raised_where_there_is_reason_and_says_how_much(code: str, tmp_path: Path) -> None:
+    make, message = FIRES[code]
+    found = checks(analysed(make(), tmp_path))[code]
+    assert found.fired and message in found.message, found.message
+
+
+@pytest.mark.parametrize("code", CLEAR)
+def test_no_doubt_is_raised_without_reason(code: str, tmp_path: Path) -> None:
+    found = checks(analysed(CLEAR[code](), tmp_path))[code]
+    assert not found.fired, found.message
+
+
+@pytest.mark.parametrize("code", NOT_ASKED)
+def test_no_doubt_is_looked_for_where_the_trace_cannot_tell(code: str, tmp_path: Path) -> None:
+    assert code not in checks(analysed(NOT_ASKED[code](), tmp_path))
+
+
+def test_every_doubt_has_its_three_traces() -> None:
+    codes = {guard.code for guard in DOUBT_GUARDS}
+    assert set(FIRES) == set(CLEAR) == set(NOT_ASKED) == codes
+
+
+@pytest.mark.parametrize(
+    ("make", "word", "directional"),
+    [
+        (FIRES["PK128"][0], Word.DEVICE_BOUND, True),
+        (lambda: swallowing(PERIOD_NS * 200), Word.DEVICE_BOUND, True),
+        (FIRES["PK137"][0], Word.HOST_BOUND, True),
+        (FIRES["PK138"][0], Word.HOST_BOUND, True),
+        (FIRES["PK139"][0], Word.VOID, False),
+        (FIRES["PK190"][0], Word.UNDECIDED, False),
+    ],
+)
+def test_what_a_doubt_does_to_the_verdict(make: Make, word: Word, directional: bool, tmp_path: Path) -> None:
+    verdict = judge_traces([analysed(make(), tmp_path)], Thresholds()).verdict
+    assert (verdict.word, verdict.directional) == (word, directional)
+
+
+def test_overlap_on_a_stream_is_a_note_where_the_ratio_is_low_all_the_same(tmp_path: Path) -> None:
+    trace = steady(HOST_BOUND_NS)
+    for number in range(3):
+        trace.launch("long", call_ns=FIRST_NS - 500, start_ns=FIRST_NS + number, dur_ns=30 * PERIOD_NS)
+    found = checks(analysed(trace, tmp_path))["PK136"]
+    assert (found.fired, found.effect) == (True, Effect.NOTE)
+
+
+def test_nothing_that_compares_two_clocks_is_measured_where_they_disagree(tmp_path: Path) -> None:
+    device = analysed(clock_is_late(200), tmp_path).devices[0]
+    assert device.launches is not None and device.idle is not None
+    assert device.launches.early_share == 1.0
+    assert device.launches.delay_p50_ns is None and device.launches.queue_depth_p50 is None
+    assert device.idle.by_cause_ns[Cause.UNKNOWN] == device.idle.idle_ns > 0
+
+
+def test_a_device_with_next_to_no_work_has_no_voice_in_the_verdict(tmp_path: Path) -> None:
+    trace = steady(HOST_BOUND_NS)
+    trace.launch("only", call_ns=FIRST_NS, start_ns=FIRST_NS + 500, dur_ns=100, device=1)
+    verdict = judge_traces([analysed(trace, tmp_path)], Thresholds()).verdict
+    assert (verdict.word, verdict.directional) == (Word.HOST_BOUND, False)
+    assert "1 hardly used device left out" in verdict.because
+
+
+def test_a_device_of_which_no_operation_has_a_time_is_told(tmp_path: Path) -> None:
+    trace = steady(DEVICE_BOUND_NS)
+    for _ in range(3):
+        trace.kernel("forgotten", 0, 0, device=1)
+    found = checks(analysed(trace, tmp_path))["PK107"]
+    assert found.fired and "device 1: all 3 of them, so nothing is known of it" in found.message
+
+
+def test_one_or_two_gaps_that_make_the_verdict_are_told(tmp_path: Path) -> None:
+    trace, start_ns = TraceBuilder(), FIRST_NS
+    for _ in range(3):
+        start_ns = add_steady(trace, DEVICE_BOUND_NS, operations=100, start_ns=start_ns) + 100 * PERIOD_NS
+    found = checks(analysed(trace, tmp_path))["PK109"]
+    assert found.fired and "without the two longest the ratio is 95.0 %" in found.message
+
+
+def test_gaps_of_a_regular_rhythm_make_no_hole_however_few_they_are(tmp_path: Path) -> None:
+    trace, start_ns = TraceBuilder(), FIRST_NS
+    for _ in range(4):
+        start_ns = add_steady(trace, DEVICE_BOUND_NS, operations=100, start_ns=start_ns) + 100 * PERIOD_NS
+    assert not checks(analysed(trace, tmp_path))["PK109"].fired
