@@ -39,11 +39,10 @@ from layers.layer1_gpu_busy.symptoms.spread import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
-DEVICE_GUARDS = (*TRACE_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
+DEVICE_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
 
-LAYER1_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS)
 UNDECIDING = (WINDOW_DECIDES, SHAPES_DIFFER)
 """Guards that find two honest ratios with different words: neither is the verdict."""
 
@@ -106,14 +105,9 @@ def _judge_all(
     names = device_scopes(pairs)
     judged = []
     for (trace, device), scope in zip(pairs, names, strict=True):
-<<<<<<< HEAD
         sm = sampled_sm.get((trace.artifact.path, device.busy.device)) if device else None
         facts = TraceFacts(trace, device, thresholds, sm)
         guards = tuple(apply_guards(DEVICE_GUARDS, facts, scope if len(pairs) > 1 else ""))
-=======
-        facts = TraceFacts(trace, device, thresholds)
-        guards = tuple(apply_guards(LAYER1_GUARDS, facts, scope if len(pairs) > 1 else ""))
->>>>>>> f859f4d (Six traps more: merged devices, overlap on a stream, two clocks, nothing submitted, an idle recording, shapes that differ; ratios alone are a hint when host-bound; work is queued from its call's return on)
         judged.append(_judge(facts, scope, guards))
     return judged
 
