@@ -69,6 +69,7 @@ METRICS = (
     _counter("dropped_rows", "Rows launched after their request had ended", "stage", STEPPED),
     # The other switches
     _counter("radix_keys", "Keys of frames, by where they were hashed", "where", ("host", "device")),
+    _counter("prefix_keys", "Keys of requests, by what a prefix cache would do", "found", ("yes", "no")),
     _counter("vocoder_items", "Chunks by how they ran", "path", ("single", "batched")),
     _counter("encoder_cache", "Look-ups of the encoder cache", "result", ("hit", "miss", "off")),
     _counter("encoder_batches", "Batches by whose thread ran them", "thread", ("own", "scheduler")),
