@@ -200,6 +200,16 @@ def test_a_handful_of_looks_is_directional_PK025() -> None:
     assert result.verdict.exit_code is Exit.NO_CONCLUSION
 
 
+@pytest.mark.parametrize(("asked_s", "fires"), [(12, False), (16, False), (17, True), (60, True)])
+def test_a_watch_whose_sampler_ended_before_it_only_hints_PK027(asked_s: int, fires: bool) -> None:
+    """Twelve looks, one a second, reach over 13 s with a look's own time at both ends."""
+    watched = Watched((recording(*host([1.0] * LOOKS, [1.0] * LOOKS)),), (), end_ns=asked_s * S)
+    result = judge_watch(read_watch(watched, None, [], True))
+    fired = [(c.code, c.message) for c in result.guards if c.fired]
+    assert fired == ([("PK027", f"the host was watched for 13.0 s of {asked_s}.0 s")] if fires else [])
+    assert result.verdict.exit_code == (Exit.NO_CONCLUSION if fires else Exit.OK)
+
+
 def test_one_that_was_cut_short_exits_130_with_its_word() -> None:
     verdict = judge_watch(facts(look(0)), cut_short=True).verdict
     assert (verdict.word, verdict.exit_code) == ("quiet", Exit.INTERRUPTED)

@@ -11,6 +11,7 @@ host is watched alone; `problems` say what is not.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +34,14 @@ choice."""
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What was recorded. `problems`: what could not be watched, and why. `at_end`: processes that were ours
-    when it ended; those that came after the sampler's last look are in no recording."""
+    when it ended; those that came after the sampler's last look are in no recording. `begin_ns`, `end_ns`:
+    when it was asked to watch (unix ns; 0: not known)."""
 
     recordings: tuple[Recording, ...]
     problems: tuple[str, ...]
     at_end: frozenset[int] = frozenset()
+    begin_ns: int = 0
+    end_ns: int = 0
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -61,6 +65,7 @@ class Watching:
         self._me = str(os.getpid())
         self._samplers: list[Sampler] = []
         self.problems: list[str] = []
+        self._began_ns = 0
         self.watched = Watched((), ())
 
     def __enter__(self) -> Self:
@@ -71,12 +76,14 @@ class Watching:
                 self.problems.append(problem)
             else:
                 self._samplers.append(sampler)
+        self._began_ns = time.time_ns()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ended_ns = time.time_ns()
         at_end = frozenset(family_of_roots(scan(), [*self._service, self._me]))
         self.problems += [problem for sampler in self._samplers if (problem := sampler.stop())]
         recordings = tuple(read_recording(sampler.path) for sampler in self._samplers)
-        self.watched = Watched(recordings, tuple(self.problems), at_end)
+        self.watched = Watched(recordings, tuple(self.problems), at_end, self._began_ns, ended_ns)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from layers.collectors.gpu.emulated_block import find_blocks
-from layers.collectors.gpu.inventory import read_inventory
+from layers.collectors.gpu.inventory import ask_nvml
 from layers.collectors.gpu.live import DEFAULT_PERIOD_MS, LiveSampling
 from layers.collectors.gpu.readings import Recording
 from layers.collectors.processes import family_of_roots, scan
@@ -92,7 +92,7 @@ def _on_cards(devices: Sequence[int]) -> list[str]:
     """The processes on these cards (on all, where none is named); none where their ids are not ours."""
     if not sees_host_pids():
         return []
-    gpus = [gpu for gpu in read_inventory().gpus if not devices or gpu.index in devices]
+    gpus = [gpu for gpu in ask_nvml().gpus if not devices or gpu.index in devices]
     return [str(process.pid) for gpu in gpus for process in gpu.processes or ()]
 
 

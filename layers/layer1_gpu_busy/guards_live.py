@@ -74,6 +74,8 @@ def _foreign_spike(facts: LiveFacts) -> Outcome | None:
     said = [_spoilt(facts, card, found) for card in watch.cards if (found := _on(watch, card))]
     if said:
         return Outcome(True, "; ".join(said))
+    if not all(map(watch.covers, watch.cards)):
+        return None
     family = counted(len(watch.watched.family), "process")
     return Outcome(False, f"nobody touched the judged cards but the {family} that count as ours")
 

@@ -71,6 +71,8 @@ def _host_shared(facts: LiveFacts) -> Outcome | None:
     if watch is None or not watch.looks(NO_DEVICE):
         return None
     found: list[Stretch] = [one for one in watch.stretches if one.device == NO_DEVICE]
+    if not found and not watch.covers(NO_DEVICE):
+        return None
     if not found:
         share = f"less than {limit(FOREIGN_CPU_SHARE)} of the cores"
         return Outcome(False, f"what is not ours kept {share} busy")

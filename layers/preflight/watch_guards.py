@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
+
 from layers.collectors.gpu.fields import PROCESSES
 from layers.collectors.watching import Watched
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import FEW, counted, first_few, limit, pct
 from layers.preflight.gpu_choice import BUSY_PCT, MEMORY_MOVES_BYTES, MIN_SAMPLES
-from layers.preflight.watch import FOREIGN_CPU_SHARE, Arrival, Stretch, foreign_cpu_share
+from layers.preflight.watch import FOREIGN_CPU_SHARE, Arrival, Stretch, foreign_cpu_share, times
+from parsers.chrome_model import I64
 from parsers.series_model import NO_DEVICE
 
+MIN_COVERED_SHARE = 0.8
+"""Of the time of a watch. perfkit's choice: the start of the samplers stays above."""
+LOOK_NS = 1_000_000_000
+"""The host is looked at once a second, cards more often."""
 METHODOLOGY = "SGLang-Omni methodology 1.2 (pre-flight)"
 
 
@@ -30,10 +37,28 @@ class WatchFacts:
 
     def looks(self, device: int) -> int:
         """How often a card, or the host (NO_DEVICE), was looked at."""
+        return len(self.look_times(device))
+
+    def look_times(self, device: int) -> I64:
+        """When it was."""
         if device == NO_DEVICE:
-            return len(foreign_cpu_share(self.watched.series)[0])
+            return foreign_cpu_share(self.watched.series)[0]
         found = [s for s in self.watched.series if s.device == device and s.field == PROCESSES]
-        return max((len(one.values) for one in found), default=0)
+        return max(map(times, found), key=len, default=np.empty(0, np.int64))
+
+    def covered_s(self, device: int) -> float:
+        """The time that the looks at it reach over, a look's own time at both ends included."""
+        at_ns = self.look_times(device)
+        return min(self.asked_s, float(at_ns[-1] - at_ns[0] + 2 * LOOK_NS) / 1e9) if len(at_ns) else 0.0
+
+    @property
+    def asked_s(self) -> float:
+        """How long it was to be watched; 0 where that is not known."""
+        return (self.watched.end_ns - self.watched.begin_ns) / 1e9
+
+    def covers(self, device: int) -> bool:
+        """Whether the looks reach over the time, so that what they did not see was not there."""
+        return self.covered_s(device) >= MIN_COVERED_SHARE * self.asked_s
 
 
 def clock_text(at_ns: int) -> str:
@@ -93,6 +118,18 @@ def _few(facts: WatchFacts) -> Outcome:
     places: Sequence[int] = facts.cards or [NO_DEVICE]
     fewest = min(facts.looks(place) for place in places)
     return Outcome(fewest < MIN_SAMPLES, f"{counted(fewest, 'look')} at what was watched least")
+
+
+def _not_covered(facts: WatchFacts) -> Outcome | None:
+    """Of places that were looked at; PK025 counts the looks at the others."""
+    places = [place for place in (*facts.cards, NO_DEVICE) if facts.looks(place)]
+    if not places or not facts.asked_s:
+        return None
+    whole = f"of {facts.asked_s:.1f} s"
+    names = {place: "the host" if place == NO_DEVICE else f"gpu {place}" for place in places}
+    short = [place for place in places if not facts.covers(place)]
+    said = [f"{names[place]} was watched for {facts.covered_s(place):.1f} s {whole}" for place in short]
+    return Outcome(bool(said), first_few(said) or f"looks over the whole time, {facts.asked_s:.1f} s")
 
 
 WATCH_GUARDS: tuple[Guard[WatchFacts], ...] = (
@@ -157,5 +194,18 @@ WATCH_GUARDS: tuple[Guard[WatchFacts], ...] = (
         remedy="Watch for as long as the layer runs.",
         source="SGLang and vLLM practice: at least ten samples, and the maximum of them.",
         check=_few,
+    ),
+    Guard(
+        code="PK027",
+        name="watch-not-covered",
+        layer="preflight",
+        effect=Effect.DIRECTIONAL,
+        sees="A quiet watch whose sampler had ended.",
+        cause="The watch's sampler was killed, hung in the driver, or lost the card; nobody looked then.",
+        detection="The looks at a card of ours, or at the host, reach over less than "
+        f"{limit(MIN_COVERED_SHARE)} of the time.",
+        remedy="See the notes on the samplers, and watch again.",
+        source="perfkit: a quiet watch says what was not seen, so it must have looked.",
+        check=_not_covered,
     ),
 )

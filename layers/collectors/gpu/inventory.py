@@ -43,7 +43,7 @@ PROCESS_LISTS = {
 
 def read_inventory(timeout_s: float = TIMEOUT_S) -> Inventory:
     """Ask the driver; never hangs and never fails: without an answer there are no GPUs, and a problem."""
-    inventory = _ask_child(timeout_s)
+    inventory = ask_nvml(timeout_s)
     if inventory.gpus or inventory.driver is not None:  # a driver that answers is believed
         return inventory
     try:
@@ -52,7 +52,8 @@ def read_inventory(timeout_s: float = TIMEOUT_S) -> Inventory:
         return replace(inventory, problem=f"{inventory.problem}; {error}")
 
 
-def _ask_child(timeout_s: float) -> Inventory:
+def ask_nvml(timeout_s: float = TIMEOUT_S) -> Inventory:
+    """The same without nvidia-smi, which is not asked for processes."""
     try:
         text = output_of(child_command("layers.collectors.gpu.inventory:main"), timeout_s)
     except ProbeFailed as error:

@@ -67,6 +67,7 @@ class Sampler:
         ended = self.stop()
         if not answered:
             return f"{self.source}: no answer in {timeout_s:g} s"
+        said = said.removeprefix(f"{self.source}: ")
         return f"{self.source}: {said}" if said else ended
 
     def stop(self) -> str:
