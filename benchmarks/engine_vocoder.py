@@ -38,7 +38,8 @@ STREAMS = (1, 16)
 CHUNK_FRAMES = 5
 BUDGET_BYTES = 1 << 30
 WARM_UPS = 3
-REPEATS = 5
+AT_LEAST_MS = 25.0
+"""A wait naps for tens of microseconds, which is much of one run."""
 GAIN_AT_FIVE = 1.8
 NEUTRAL = 0.03
 """What must be shown: replay over eager at T = 5; batching at one stream changes nothing."""
@@ -197,12 +198,14 @@ def undisturbed(device: EmulatedDevice, ways: tuple[Run, Run], first: int) -> tu
 
 
 def timed_ms(way: Run) -> float:
-    """Of one run, the mean of REPEATS."""
+    """Of one run, the mean of as many as take AT_LEAST_MS together."""
     way()
-    begun = time.perf_counter_ns()
-    for _ in range(REPEATS):
+    begun, runs, took_ms = time.perf_counter_ns(), 0, 0.0
+    while took_ms < AT_LEAST_MS:
         way()
-    return (time.perf_counter_ns() - begun) / 1e6 / REPEATS
+        runs += 1
+        took_ms = (time.perf_counter_ns() - begun) / 1e6
+    return took_ms / runs
 
 
 def numbers(pairs: Pairs) -> str:

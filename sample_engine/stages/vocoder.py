@@ -7,8 +7,8 @@ belong to nobody's slot.
 
 Memory bounds the batch. Without graphs a launch allocates what it needs; if that fails, it left no trace, and
 is tried in two halves. If a single chunk does not fit, it waits until other chunks have let their memory go:
-for those of the same call in `execute_resolve`, else in the hands of the caller, who gets OutOfDeviceMemory
-and calls again after the next release.
+for those of the same call in `execute_resolve`, else in the hands of the caller, who gets OutOfDeviceMemory,
+calls again after the next release, and counts that.
 """
 
 from __future__ import annotations
@@ -179,13 +179,12 @@ class VocoderStage:
             try:
                 pending.launched.append(self._launch(batch, [pending.chunks[place] for place in batch]))
             except OutOfDeviceMemory:
-                self._metrics.add("engine_allocation_retries_total", value=STAGE)
-                if len(batch) > 1:
-                    pending.waiting[:1] = halves(batch)
-                elif pending.launched:
-                    return
-                else:
+                if len(batch) == 1 and not pending.launched:
                     raise
+                self._metrics.add("engine_allocation_retries_total", value=STAGE)
+                if len(batch) == 1:
+                    return
+                pending.waiting[:1] = halves(batch)
             else:
                 del pending.waiting[0]
 
