@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.compare import WHOLE_WINDOW, ChangeRow, Comparison, time_rows
+from layers.layer1_gpu_busy.compare_files import NotCompared
 from layers.layer1_gpu_busy.kernel_names import distinct_names
 from reports.layer1_subject import Subject
 from reports.model import Block, Column, Heading, Name, Paragraph, Table
@@ -24,10 +26,17 @@ def comparison_blocks(subject: Subject, c: Comparison) -> list[Block]:
     return [
         Heading(f"Compared per {c.unit}: {c.b.label} against {c.a.label}"),
         *(Paragraph("Beware", text, basis) for text in c.unlike),
+        *(Paragraph("Only hints", text, basis) for text in c.weakened),
         Table("Busy and idle", _columns(c), _times(c), basis),
         Table("Kernels, largest change in time first", _change_columns(), changed, basis),
         Paragraph("Note", "; ".join([*c.caveats, NO_HASH]), basis),
     ]
+
+
+def not_compared_block(subject: Subject, n: NotCompared) -> Paragraph:
+    """Why there is no comparison, and what it would take."""
+    basis = subject.basis(subject.device.events, "device operations", "guards of both traces")
+    return Paragraph(f"Not compared with {PurePath(n.earlier).name}", f"Why: {'; '.join(n.why)}", basis)
 
 
 def _columns(c: Comparison) -> tuple[Column, ...]:

@@ -13,6 +13,7 @@ import msgspec
 
 from layers.evidence.store_rows import Run
 from layers.layer1_gpu_busy.compare import Comparison
+from layers.layer1_gpu_busy.compare_files import NotCompared
 from layers.layer1_gpu_busy.model import (
     BatchRow,
     CopyRow,
@@ -126,6 +127,7 @@ class Layer1Document:
     traces: tuple[TraceEntry, ...] = ()
     ranks: tuple[RankTable, ...] = ()
     comparison: Comparison | None = None
+    not_compared: NotCompared | None = None
     roofline: dict[str, Any] | None = None
 
     @property

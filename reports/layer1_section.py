@@ -16,7 +16,7 @@ from reports.file_names import files_name
 from reports.history import verdict_of
 from reports.layer1_anatomy import anatomy_blocks, short_anatomy_blocks
 from reports.layer1_busy import least_busy, ratio_blocks
-from reports.layer1_comparison import comparison_blocks
+from reports.layer1_comparison import comparison_blocks, not_compared_block
 from reports.layer1_document import Anatomy, Layer1Document
 from reports.layer1_roofline import roofline_blocks
 from reports.layer1_subject import Subject, devices_basis
@@ -82,6 +82,8 @@ def _whole(r: Layer1Run) -> Iterator[Block]:
         yield from _anatomy(r.document, about)
         if r.document.comparison:
             yield from comparison_blocks(about, r.document.comparison)
+        if r.document.not_compared:
+            yield not_compared_block(about, r.document.not_compared)
     if r.document.roofline:
         yield from roofline_blocks(r.document.roofline)
 

@@ -294,16 +294,59 @@ def test_a_trace_compared_with_itself_is_refused(traces: Write, capsys: Output) 
         assert_refused(capsys, code, f"--compare {other}: the same bytes as a.json")
 
 
-def test_compare_with_a_trace_that_cannot_be_read_is_refused(traces: Write, capsys: Output) -> None:
-    traces("a.json")
-    assert_refused(capsys, layer1("a.json", "--compare", "gone.json", "--no-record"), "gone.json")
+def cut(path: Path) -> None:
+    """Damage a gzip file in the middle."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] + b"\xff" * 8 + data[len(data) // 2 + 8 :])
 
 
-def test_compare_with_a_trace_without_device_work_is_invalid(traces: Write, capsys: Output) -> None:
-    traces("a.json")
-    host_only().write(Path("void.json"))
-    assert layer1("a.json", "--compare", "void.json", "--no-record") == 4
-    assert "void.json: no device operation" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("earlier", "why"),
+    [
+        ("gone.json", "gone.json: cannot be opened"),
+        ("none.json", "none.json: PK104 no-device-activity"),
+        ("lost.json.gz", "lost.json.gz: PK106 damaged-file"),
+    ],
+)
+def test_an_earlier_trace_that_says_nothing_costs_the_comparison_alone(
+    earlier: str, why: str, capsys: Output
+) -> None:
+    """It says why and what it would take; the new trace has its result, its record and its exit code."""
+    decode_loop().write(Path("new.json"))
+    host_only().write(Path("none.json"))
+    cut(slower_decode().write(Path("lost.json.gz")))
+    assert layer1("lost.json.gz", "--no-record") == layer1("none.json", "--no-record") == 4
+    capsys.readouterr()
+    found = document(capsys, "new.json", "--compare", earlier)
+    assert found["verdict"]["word"] == "host-bound" and found["verdict"]["exit_code"] == 0
+    assert "comparison" not in found and found["not_compared"]["earlier"] == earlier
+    [reason] = found["not_compared"]["why"]
+    assert reason.startswith(why) and (earlier == "gone.json" or "ecord" in reason.rpartition(": ")[2])
+    assert layer1("new.json", "--compare", earlier) == 0
+    shown = capsys.readouterr()
+    assert f"compared   not with {earlier}:" in shown.out and "recorded as run 1" in shown.err
+    assert app.main(["report", "--no-figures"]) == 0
+    assert f"Not compared with {earlier}" in Path("perfkit-investigation/report.md").read_text()
+
+
+def test_a_new_trace_that_is_void_is_compared_with_nothing(capsys: Output) -> None:
+    decode_loop().write(Path("before.json"))
+    cut(slower_decode().write(Path("new.json.gz")))
+    assert layer1("new.json.gz", "--compare", "before.json", "--json", "--no-record") == 4
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"]["word"] == "void"
+    assert [reason[:18] for reason in found["not_compared"]["why"]] == ["new.json.gz: PK106"]
+
+
+def test_directional_guards_of_both_sides_are_told_with_their_side(capsys: Output) -> None:
+    steady(operations=10).write(Path("few.json"))
+    steady().write(Path("good.json"))
+    for after, before in (("good.json", "few.json"), ("few.json", "good.json")):
+        layer1(after, "--compare", before, "--json", "--no-record")
+        found = json.loads(capsys.readouterr().out)["comparison"]
+        assert [text[:27] for text in found["weakened"]] == ["few.json: PK105 few-samples"]
+        layer1(after, "--compare", before, "--no-record")
+        assert "only hints  few.json: PK105" in capsys.readouterr().out
 
 
 def test_a_measured_tpot_is_set_against_the_gpu_that_the_trace_names(traces: Write, capsys: Output) -> None:

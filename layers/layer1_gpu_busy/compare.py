@@ -107,7 +107,7 @@ class IdleChange:
 class Comparison:
     """B against A per `unit`; rows by size of the difference. `idle` is empty where a side's idle time
     was not anatomised. `caveats` begins with what always holds; `unlike` says what puts the whole comparison
-    in question."""
+    in question, `weakened` which guards leave a side a hint."""
 
     unit: str
     a: SideTimes
@@ -117,6 +117,7 @@ class Comparison:
     idle: tuple[IdleChange, ...]
     caveats: tuple[str, ...]
     unlike: tuple[str, ...] = ()
+    weakened: tuple[str, ...] = ()
 
 
 def time_rows(c: Comparison) -> tuple[tuple[str, float, float], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.compare import ChangeRow, Comparison, time_rows
+from layers.layer1_gpu_busy.compare_files import NotCompared
 from layers.layer1_gpu_busy.kernel_names import distinct_names
 from perfkit.cli import output
 
@@ -17,6 +18,8 @@ def show_comparison(c: Comparison) -> None:
     """Times per unit, idle time by cause, and the kernels that changed most."""
     for text in c.unlike:
         output.paragraph("beware", text)
+    for text in c.weakened:
+        output.paragraph("only hints", text)
     sides = f"{c.b.label} (n = {c.b.units}) against {c.a.label} (n = {c.a.units})"
     output.paragraph("compared", f"per {c.unit}: {sides}")
     output.line()
@@ -30,6 +33,13 @@ def show_comparison(c: Comparison) -> None:
     output.show(output.table(head, _changes(c.kernels[:CHANGES_SHOWN]), right=[2, 3, 4, 5]))
     for caveat in c.caveats:
         output.paragraph("note", caveat)
+
+
+def show_not_compared(n: NotCompared) -> None:
+    """Why there is no comparison."""
+    output.paragraph("compared", f"not with {n.earlier}:")
+    for reason in n.why:
+        output.paragraph("", reason)
 
 
 def _times(name: str, before_ns: float, after_ns: float) -> list[str]:

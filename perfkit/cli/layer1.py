@@ -138,7 +138,7 @@ def layer1(
     if question is not None:
         added.append(roofline_section(collected, question))
     if compare is not None:
-        added.append(comparison_section(compare, collected))
+        added.append(comparison_section(compare, collected, thresholds))
     result = with_sections(result, added)
     try:
         if not no_record:

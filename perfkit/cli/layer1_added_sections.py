@@ -14,12 +14,13 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
 from layers.evidence.wording import clipped
 from layers.layer1_gpu_busy.collect import Collected
-from layers.layer1_gpu_busy.compare_files import compare_files
+from layers.layer1_gpu_busy.compare_files import NotCompared, compare_files
 from layers.layer1_gpu_busy.roofline.answer import tpot_distance
 from layers.layer1_gpu_busy.roofline.judge import judge
 from layers.layer1_gpu_busy.roofline.question import Question
+from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
-from perfkit.cli.comparison_text import show_comparison
+from perfkit.cli.comparison_text import show_comparison, show_not_compared
 from perfkit.cli.roofline_text import show_roofline
 
 
@@ -53,8 +54,12 @@ def roofline_section(collected: Collected, question: Question) -> AddedSection:
     return AddedSection("roofline", content, lambda: show_roofline(result, answer))
 
 
-def comparison_section(before: str, collected: Collected) -> AddedSection:
-    """The one trace of the command against an earlier one."""
-    comparison, read = compare_files(before, collected.traces[0].artifact.path)
-    content = clipped({**msgspec.to_builtins(comparison), "earlier": msgspec.to_builtins(read)})
-    return AddedSection("comparison", content, lambda: show_comparison(comparison), leads=True, read=(read,))
+def comparison_section(before: str, collected: Collected, thresholds: Thresholds) -> AddedSection:
+    """The one trace of the command against an earlier one, or why they could not be compared."""
+    compared = compare_files(before, collected.traces[0].artifact.path, thresholds)
+    outcome, read = compared.outcome, () if compared.earlier is None else (compared.earlier,)
+    if isinstance(outcome, NotCompared):
+        content = clipped(msgspec.to_builtins(outcome))
+        return AddedSection("not_compared", content, lambda: show_not_compared(outcome), True, read)
+    content = clipped(msgspec.to_builtins(outcome) | {"earlier": msgspec.to_builtins(compared.earlier)})
+    return AddedSection("comparison", content, lambda: show_comparison(outcome), True, read)
