@@ -39,6 +39,8 @@ class Settings:
 
     lookahead_min_batch: int = 2
     """Below it a step is resolved at once: with one row there is too little to collect to hide."""
+    static_wait_ms: float = 50.0
+    """With static batching, how long a batch that is not full waits for more."""
     prefill_chunk: int = 16
     """Prompt positions in one piece of prefill; decode steps run in between."""
     prefill_coalesce: int = 1
@@ -48,7 +50,7 @@ class Settings:
     """The running batch changes its members no more often."""
 
     chunk_frames: int = 5
-    """Frames that the vocoder gets at once when a response is streamed."""
+    """Frames that the vocoder gets at once, whether the response is streamed or not."""
     vocoder_max_batch: int = 16
     vocoder_wait_ms: float = 2.0
     vocoder_queue: int = 64
@@ -74,5 +76,8 @@ NEEDS_RESTART = {
     "build_workers": "the threads are started at start",
     "graph_budget_bytes": "graphs are captured at start",
     "graph_coverage": "graphs are captured at start",
+    "vocoder_max_batch": "the vocoder is built with it",
+    "prefill_chunk": "the decoder is built with it",
+    "handoff_bytes": "the stages are built with it",
 }
 """What `/configure` refuses, and why; everything else may change while nothing runs."""

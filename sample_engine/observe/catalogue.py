@@ -12,6 +12,7 @@ from typing import Literal
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 ITEMS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STAGES = ("preprocess", "ar", "vocoder", "encoder", "prefill", "decode")
+ENDS = ("done", "rejected", "shed", "cancelled", "failed")
 STEPPED = ("ar", "vocoder", "decode")
 """Stages whose step can be a graph."""
 
@@ -41,7 +42,8 @@ def _histogram(name: str, help: str, bounds: tuple[float, ...]) -> Metric:
 
 
 METRICS = (
-    _counter("requests", "Requests by how they ended", "end", ("done", "shed", "cancelled", "failed")),
+    _gauge("up", "1 while the engine can serve"),
+    _counter("requests", "Requests by how they ended", "end", ENDS),
     _counter("shed", "Requests refused, by the limit that refused them", "limit", ("build_backlog",)),
     _gauge("requests_running", "Requests that hold a decoder slot"),
     _gauge("requests_waiting", "Requests built and waiting for a slot"),

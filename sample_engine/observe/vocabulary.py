@@ -6,9 +6,9 @@ analysers of those files read the engine's.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
-COORDINATOR = "coordinator"
+COORDINATOR: Final = "coordinator"
 StageName = Literal["coordinator", "preprocess", "ar", "vocoder", "encoder", "prefill", "decode"]
 
 EventName = Literal[

@@ -13,6 +13,7 @@ board closes a slot when it collects the last frame, once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -61,6 +62,7 @@ class Launched(Generic[Who, Pending]):
 
     tenants: Sequence[Who]
     pending: Pending
+    started_s: float
 
 
 class DecodeLoop(Generic[Who, Pending, Result]):
@@ -119,10 +121,13 @@ class DecodeLoop(Generic[Who, Pending, Result]):
 
     def _launch(self, tenants: Sequence[Who]) -> Launched[Who, Pending]:
         slots = [one.slot for one in tenants]
-        return Launched(tuple(tenants), self._stage.execute_launch(slots))
+        started_s = time.perf_counter()
+        return Launched(tuple(tenants), self._stage.execute_launch(slots), started_s)
 
     def _resolve(self, launched: Launched[Who, Pending]) -> None:
         results = self._stage.execute_resolve(launched.pending)
+        took_s = time.perf_counter() - launched.started_s
+        self._metrics.observe("engine_step_seconds", took_s, self._name)
         for tenant, result in zip(launched.tenants, results, strict=True):
             if tenant.ended:
                 self._count("dropped_rows")

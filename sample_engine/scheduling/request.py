@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 Kind = Literal["speech", "completion", "transcription"]
-End = Literal["done", "shed", "cancelled", "failed"]
+End = Literal["done", "rejected", "shed", "cancelled", "failed"]
+"""`rejected` is the client's fault, `shed` is for want of room, `failed` is the engine's fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,24 @@ Emit = Callable[[Piece | Ending], None]
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A request inside the engine. Stages look at `cancelled` before they spend work on it."""
+    """A request inside the engine. Stages look at `ended` before they spend work on it."""
 
     request: Request
     emit: Emit
-    cancelled: bool = False
     pieces: int = 0
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
     def send(self, data: bytes) -> None:
-        """Emit one more piece, in order; one thread does this."""
-        self.emit(Piece(self.request.request_id, self.pieces, data))
-        self.pieces += 1
+        """Emit one more piece, in order; one thread does this. Nothing is said of what has ended."""
+        with self._lock:
+            if not self._ended:
+                self.emit(Piece(self.request.request_id, self.pieces, data))
+                self.pieces += 1
 
     def end(self, end: End, reason: str = "", steps: int = 0) -> bool:
         """End it; False if it had ended before, which then stays as it was."""
@@ -84,5 +90,5 @@ class Flight:
             if self._ended:
                 return False
             self._ended = True
-        self.emit(Ending(self.request.request_id, end, reason, steps))
+            self.emit(Ending(self.request.request_id, end, reason, steps))
         return True

@@ -82,9 +82,22 @@ class VocoderStage:
         self._ports = Ports(stream, self._buckets[-1], self.size.longest)
         self._behind: VocoderPending | None = None
         self.graphs = Graphs(device, stream, self._step, self._reset, metrics, STAGE)
-        if settings.switches.cuda_graph:
+        self.configure(settings)
+
+    def configure(self, settings: Settings) -> None:
+        """Take over the switches; only while no slot is open."""
+        if self._ready:
+            raise ValueError("the vocoder can be reconfigured only while nothing runs")
+        switches, device, stream = settings.switches, self._device, self._stream
+        exact_length = switches.vocoder_batch == "exact-length"
+        if exact_length != self.exact_length:
+            self.graphs.close()
+            self.exact_length = exact_length
+            self.graphs = Graphs(device, stream, self._step, self._reset, self._metrics, STAGE)
+        self.graphs.enabled = switches.cuda_graph
+        if switches.cuda_graph and not self.graphs.captured and not self.graphs.failure:
             expected = expected_lengths(settings.chunk_frames, AR_SIZES[settings.size].positions)
-            budget_bytes = settings.graph_budget_bytes - int(metrics.get("engine_graph_bytes", "ar"))
+            budget_bytes = settings.graph_budget_bytes - int(self._metrics.get("engine_graph_bytes", "ar"))
             self.capture(expected, settings.graph_coverage, budget_bytes)
 
     @property
@@ -131,9 +144,10 @@ class VocoderStage:
         return [pending.audio[place] for place in range(len(pending.chunks))]
 
     def capture(self, counts: Mapping[int, int], share: float, budget_bytes: int) -> None:
-        """Capture graphs of the lengths that make up this share of the counted ones, as memory allows. The
-        memory of a length is scaled from a trial: all that a step makes grows with its rows.
+        """Capture graphs of the lengths that make up this share of the counted ones, as memory allows, and
+        use them. The memory of a length is scaled from a trial: all that a step makes grows with its rows.
         """
+        self.graphs.enabled = True
         buckets = self._buckets if self.exact_length else self._buckets[:1]
         trial = ChunkShape(1, max(counts, key=lambda frames: counts[frames]))
         bytes_a_frame = self.graphs.trial(trial) / trial.frames * sum(buckets)

@@ -1,0 +1,184 @@
+"""The scheduler of a decoder: who has a slot, and what happens in one turn.
+
+    dismiss    those whose requests have ended meanwhile
+    let in     those whom the entrance admits (`batching`)
+    prepare    one chunk of prefill, of whoever came first
+    step       all who are ready, through the synchronous or the lookahead loop (`decode_loop`)
+
+One thread takes the turns. A resident leaves once, and its slot is closed there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from sample_engine.config.settings import Settings
+from sample_engine.errors import OutOfDeviceMemory
+from sample_engine.observe.events import EventLog
+from sample_engine.observe.metrics import Metrics
+from sample_engine.observe.vocabulary import StageName
+from sample_engine.scheduling.batching import Entrance
+from sample_engine.scheduling.decode_loop import DecodeLoop, DecodeStage
+from sample_engine.scheduling.queue import Queued, StageQueue
+from sample_engine.scheduling.request import Flight
+from sample_engine.scheduling.shortage import Shortage
+from sample_engine.stages.stage import SlotStage
+
+Opening = TypeVar("Opening")
+OpeningIn = TypeVar("OpeningIn", contravariant=True)
+Pending = TypeVar("Pending")
+Result = TypeVar("Result")
+ResultIn = TypeVar("ResultIn", contravariant=True)
+ResultOut = TypeVar("ResultOut", covariant=True)
+
+
+class DecoderStage(
+    SlotStage[OpeningIn, int, Pending, ResultOut],
+    DecodeStage[Pending, ResultOut],
+    Protocol[OpeningIn, Pending, ResultOut],
+):
+    """A decoder with slots."""
+
+
+@dataclass(slots=True, eq=False)
+class Resident:
+    """A request in a slot. `results` it has made, `handed` of them were passed on."""
+
+    flight: Flight
+    slot: int
+    ready: bool = False
+    ended: bool = False
+    results: int = 0
+    handed: int = 0
+
+
+class Outlet(Protocol[ResultIn]):
+    """Where a decoder's results go. It ends the flights."""
+
+    @property
+    def room(self) -> int:
+        """How many more requests what lies behind can take."""
+
+    def welcome(self, flight: Flight) -> None:
+        """A request got a slot: keep a place for it."""
+
+    def collect(self, resident: Resident, result: ResultIn) -> bool:
+        """Take one result; True if it was the last of its request."""
+
+
+class Decoding(Generic[Opening, Pending, Result]):
+    """`name` is the stage in events and metrics."""
+
+    def __init__(
+        self,
+        name: StageName,
+        stage: DecoderStage[Opening, Pending, Result],
+        waiting: StageQueue[Opening],
+        outlet: Outlet[Result],
+        settings: Settings,
+        metrics: Metrics,
+        events: EventLog,
+    ) -> None:
+        self._name: StageName = name
+        self._stage = stage
+        self._waiting = waiting
+        self._outlet = outlet
+        self._metrics = metrics
+        self._events = events
+        self._entrance = Entrance(settings)
+        self._prepares_all = settings.prefill_coalesce > 1 or settings.batching == "static"
+        self._shortage = Shortage(name, metrics)
+        self._residents: list[Resident] = []
+        self._loop = DecodeLoop[Resident, Pending, Result](
+            stage,
+            self,
+            metrics,
+            name,
+            lookahead=settings.switches.lookahead,
+            min_batch=settings.lookahead_min_batch,
+        )
+
+    def turn(self) -> bool:
+        """One turn; False if there was nothing to do."""
+        self._dismiss()
+        self._let_in()
+        try:
+            self._prepare()
+            self._loop.turn()
+            self._shortage.over()
+        except OutOfDeviceMemory as error:
+            self._loop.drain()
+            if self._shortage.is_hopeless():
+                self._give_up(str(error))
+        self._show()
+        return not self.is_idle
+
+    @property
+    def is_idle(self) -> bool:
+        """No slot is taken, no step is in flight."""
+        return not self._residents and self._loop.is_idle
+
+    def running(self) -> Sequence[Resident]:
+        """Of the board: whose slots are in the next step."""
+        return [one for one in self._residents if one.ready]
+
+    def collect(self, tenant: Resident, result: Result) -> None:
+        """Of the board: one result of one resident."""
+        tenant.results += 1
+        self._metrics.add("engine_frames_total")
+        if tenant.results == 1:
+            self._events.record(tenant.flight.request.request_id, self._name, "scheduler_first_emit")
+        if self._outlet.collect(tenant, result):
+            self._events.record(tenant.flight.request.request_id, self._name, "stage_complete")
+            self._leave(tenant)
+
+    def _dismiss(self) -> None:
+        for one in [one for one in self._residents if one.flight.ended]:
+            self._leave(one)
+
+    def _leave(self, resident: Resident) -> None:
+        resident.ended = True
+        self._residents.remove(resident)
+        self._stage.close(resident.slot)
+
+    def _let_in(self) -> None:
+        oldest_ns = self._waiting.oldest_ns()
+        if oldest_ns is None:
+            return
+        free = min(self._stage.free_slots, self._outlet.room)
+        now_ns, running = time.perf_counter_ns(), len(self._residents)
+        wanted = self._entrance.admits(now_ns, len(self._waiting), oldest_ns, running, free)
+        for item in self._waiting.take(wanted):
+            self._open(item)
+
+    def _open(self, item: Queued[Opening]) -> None:
+        self._outlet.welcome(item.flight)
+        self._residents.append(Resident(item.flight, self._stage.open(item.payload)))
+        self._events.record(item.flight.request.request_id, self._name, "scheduler_prefill_start")
+
+    def _prepare(self) -> None:
+        """One chunk; where groups come in together, all of theirs, so that they disturb the others once."""
+        for one in [one for one in self._residents if not one.ready]:
+            one.ready = self._stage.advance(one.slot)
+            while self._prepares_all and not one.ready:
+                one.ready = self._stage.advance(one.slot)
+            if one.ready:
+                self._note_ready(one)
+            if not self._prepares_all:
+                return
+
+    def _note_ready(self, resident: Resident) -> None:
+        request_id, batch = resident.flight.request.request_id, len(self._residents)
+        self._events.record(request_id, self._name, "scheduler_prefill_end", batch_size=batch)
+
+    def _give_up(self, reason: str) -> None:
+        for one in list(self._residents):
+            one.flight.end("failed", reason)
+            self._leave(one)
+
+    def _show(self) -> None:
+        self._metrics.set("engine_requests_running", len(self._residents))
+        self._metrics.set("engine_requests_waiting", len(self._waiting))
