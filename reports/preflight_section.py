@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layers.evidence.store_rows import Run
 from layers.evidence.wording import counted
+from layers.preflight.snapshot import from_document
 from reports.history import verdict_of
 from reports.model import Computed, Layer, Paragraph
 
@@ -23,5 +24,5 @@ def preflight_layer(title: str, question: str, run: Run) -> Layer:
 
 def baseline_text(run: Run) -> str:
     """How much of the environment a run recorded."""
-    facts = [section["facts"] for section in run.document.get("snapshot", {}).get("sections", [])]
+    facts = [section.facts for section in from_document(run.document, f"run {run.id}").sections]
     return f"{counted(sum(map(len, facts)), 'fact')} recorded by perfkit preflight (run {run.id})"

@@ -47,7 +47,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, dict[str, Any]]:
-        code = main(["preflight", *arguments, "--python", sys.executable, "--json"])
+        python = [] if "--diff" in arguments else ["--python", sys.executable]
+        code = main(["preflight", *arguments, *python, "--json"])
         return code, json.loads(capsys.readouterr().out or "{}")
 
     return call
@@ -235,6 +236,8 @@ def test_a_group_that_is_no_abandoned_one_is_refused(
         (["preflight", "--group", "5"], "--group and --yes go with --clean"),
         (["preflight", "--yes"], "--group and --yes go with --clean"),
         (["preflight", "--declared", "gpus.*"], "--declared goes with --diff"),
+        (["preflight", "--watch", "1", "--clean"], "--clean does nothing with --watch"),
+        (["preflight", "--diff", "1", "2", "--data", "x"], "--data does nothing with --diff"),
         (["layer1", "t.json", "--pid", "5"], "--gpu-index, --pid and --server go with --live"),
         (["layer1", "--live", "1", "--pid", "4194399"], "no such process here"),
     ],

@@ -269,7 +269,7 @@ def preflight(tmp_path: Path) -> int:
         "preflight",
         Verdict("ready", False, "GPU 0 is free (utilisation 0 % in 4 samples)", Exit.OK),
         guards=[Checked("PK019", "few-cores", Effect.NOTE, True, "2 cores")],
-        sections={"snapshot": {"sections": facts}},
+        sections={"snapshot": {"taken": "2026-08-05T10:00:00+00:00", "sections": facts}},
     )
     return record_result(tmp_path, result, ["perfkit", "preflight"])
 

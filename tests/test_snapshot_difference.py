@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from layers.evidence.result import to_document
 from layers.evidence.verdict import Exit
+from layers.preflight import snapshot as snapshots
 from layers.preflight.compare import compare, flat
 from layers.preflight.facts import Fact, Gathering, Section, gather_all
 from layers.preflight.judge_difference import judge_difference
@@ -66,6 +67,16 @@ def test_a_file_without_a_snapshot_is_refused(tmp_path: Path, text: str) -> None
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(UnreadableInput, match=r"other\.json: no"):
+        from_file(path)
+
+
+def test_a_file_larger_than_any_snapshot_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MAX_DOCUMENT_BYTES", 1 << 20)
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps({"snapshot": to_section(BEFORE), "more": " " * (1 << 20)}))
+    with pytest.raises(UnreadableInput, match="more than 1 MiB"):
         from_file(path)
 
 

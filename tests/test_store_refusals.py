@@ -207,6 +207,7 @@ def test_tables_that_were_taken_out_are_named_and_never_made_anew(
         ("UPDATE documents SET document = '{'", "runs"),
         ("UPDATE documents SET document = '[1]'", "runs"),
         ("UPDATE documents SET document = '{\"verdict\": {}}'", "runs"),
+        ("UPDATE documents SET document = json_set(document, '$.guards[0]', 7)", "runs"),
         ("UPDATE runs SET started_at = 'yesterday'", "runs"),
         ("UPDATE runs SET arguments = '7'", "runs"),
         ("UPDATE guards SET effect = 'loud'", "guards"),

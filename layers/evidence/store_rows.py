@@ -76,12 +76,22 @@ class Said(msgspec.Struct):
     next_step: str = ""
 
 
+class SaidGuard(msgspec.Struct):
+    """A guard of a document."""
+
+    code: str
+    name: str
+    effect: Effect
+    message: str
+    scope: str
+
+
 class SharedPart(msgspec.Struct):
     """What every document has, and every report reads."""
 
     command: str
     verdict: Said
-    guards: list[dict[str, Any]]
+    guards: list[SaidGuard]
     measurements: list[dict[str, Any]]
     findings: list[dict[str, Any]]
 

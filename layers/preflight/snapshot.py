@@ -24,7 +24,10 @@ from layers.preflight.machine import machine_section
 from layers.preflight.server_config import server_section
 from layers.preflight.software import Software, software_sections
 from parsers.errors import UnreadableInput
-from parsers.regular_file import read_regular
+from parsers.regular_file import open_regular
+
+MAX_DOCUMENT_BYTES = 64 << 20
+"""Of a document of perfkit preflight; that of a machine with thousands of processes has 2 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,11 @@ def from_document(document: Mapping[str, Any], where: str) -> Snapshot:
 def from_file(path: Path) -> Snapshot:
     """Read back the snapshot of a saved document."""
     try:
-        document = json.loads(read_regular(path))
+        with open_regular(path) as file:
+            text = file.read(MAX_DOCUMENT_BYTES + 1)
+        if len(text) > MAX_DOCUMENT_BYTES:
+            raise UnreadableInput(f"{path}: more than {MAX_DOCUMENT_BYTES >> 20} MiB, which no snapshot has")
+        document = json.loads(text)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -82,7 +82,9 @@ def preflight(
     Example: perfkit preflight --server http://127.0.0.1:8000 --checkpoint Qwen/Qwen3-1.7B
     """
     started = datetime.now(UTC)
+    given = {"--checkpoint": checkpoint, "--data": data, "--python": python, "--pins": pins, "--clean": clean}
     if watch:
+        _refuse("--watch", given | {"--group": group, "--yes": yes, "--diff": diff, "--declared": declared})
         from perfkit.cli.preflight_watch import watch as watch_now
 
         ours = (pid or (), server)
@@ -94,6 +96,7 @@ def preflight(
     if declared and diff is None:
         raise UsageError("--declared goes with --diff")
     if diff is not None:
+        _refuse("--diff", given | {"--server": server, "--gpu-index": gpu_index is not None})
         return _differences(diff, declared or (), investigation, json)
     cleaned = _clean(yes, group or ()) if clean else None
     with ExitStack() as stack:
@@ -109,6 +112,12 @@ def preflight(
         record_result(investigation, result, started, [one.artifact for one in facts.recordings])
     code = output.finish(result, as_json=json, show=lambda r: _show(r, facts, cleaned))
     return code if cleaned is None or cleaned.complete else Exit.INVALID
+
+
+def _refuse(mode: str, given: Mapping[str, object]) -> None:
+    """UsageError for an option that this way of running would leave unread."""
+    if unread := [option for option, value in given.items() if value]:
+        raise UsageError(f"{unread[0]} does nothing with {mode}: leave one of them out")
 
 
 def _request(
