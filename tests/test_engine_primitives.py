@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from sample_engine.device import Buffer
 from sample_engine.dtypes import BOOL, FLOAT32, INT64
 from sample_engine.emulated.host.device import EmulatedDevice
+from sample_engine.models.transformer import make_decode_places
 from sample_engine.models.weights import Weights
 from sample_engine.primitives import convolution, ring, sampling
-from sample_engine.primitives.attention import decode_places, prefill_places, write_cache
+from sample_engine.primitives.attention import prefill_places, write_cache
 from sample_engine.primitives.ops import Ops
 from tests.engine_builders import Array, download, small_device, upload
 
@@ -85,15 +86,14 @@ def test_a_live_slot_writes_at_its_position_and_sees_what_came_before(
     device: EmulatedDevice, ops: Ops
 ) -> None:
     position, live = np.array([2, 0, 5, 1]), np.array([True, True, True, False])
-    places = ops.stream.empty((4, HEADS), INT64)
-    mask = ops.stream.empty((4, HEADS, POSITIONS + 1), FLOAT32)
-    ops.stream.launch(decode_places, (places, mask, upload(device, position), upload(device, live)))
+    made = make_decode_places(ops, 8, HEADS, POSITIONS)
+    places = made.of(ops, upload(device, position), upload(device, live))
     at = np.where(live, position, POSITIONS)
     first = np.arange(4 * HEADS).reshape(4, HEADS) * (POSITIONS + 1)
-    assert download(device, places).tolist() == (first + at[:, None]).tolist()
-    seen = download(device, mask) == 0
-    assert seen[:, 0].sum(1).tolist() == [3, 1, 6, 2]
-    assert (seen[:, 0] == seen[:, 1]).all()
+    assert download(device, places.write).tolist() == (first + at[:, None]).ravel().tolist()
+    seen = (download(device, places.mask) == 0).reshape(4, HEADS, POSITIONS + 1)
+    assert seen.sum(2).tolist() == [[3] * HEADS, [1] * HEADS, [6] * HEADS, [2] * HEADS]
+    assert seen[2, 0].tolist() == [True] * 6 + [False]
 
 
 def test_a_chunk_of_prefill_writes_in_order_and_its_padding_into_the_last_position(

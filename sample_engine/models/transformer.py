@@ -11,8 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sample_engine.device import Buffer
+from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.models.weights import Weights
-from sample_engine.primitives.attention import write_cache
+from sample_engine.primitives.attention import (
+    causal_rows,
+    decode_mask,
+    decode_places,
+    first_places,
+    write_cache,
+)
 from sample_engine.primitives.ops import Ops
 
 
@@ -93,3 +100,31 @@ def make_cache(ops: Ops, slots: int, heads: int, positions: int, head_width: int
     """Zeros; the extra position takes what must leave no trace."""
     shape = (slots * heads, positions + 1, head_width)
     return Cache(ops.filled(shape, 0.0), ops.filled(shape, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePlaces:
+    """Places of one row of each slot. What never changes is made once: the `first` place of each slot and
+    head, and a `table` of what each position sees.
+    """
+
+    first: Buffer
+    table: Buffer
+
+    def of(self, ops: Ops, position: Buffer, live: Buffer) -> Places:
+        """Of the first slots, as many as there are positions."""
+        slots, heads, positions = position.shape[0], self.first.shape[1], self.table.shape[1]
+        write = ops.stream.empty((slots, heads), INT64)
+        first = self.first.narrow(0, 0, slots)
+        ops.stream.launch(decode_places, (write, first, position, live), (positions - 1,))
+        mask = ops.run(decode_mask, (slots, heads, positions), self.table, position)
+        return Places(write.view(slots * heads), mask.view(slots * heads, 1, positions))
+
+
+def make_decode_places(ops: Ops, slots: int, heads: int, positions: int) -> DecodePlaces:
+    """For caches of `make_cache`."""
+    first = ops.stream.empty((slots, heads), INT64)
+    table = ops.stream.empty((positions + 1, positions + 1), FLOAT32)
+    ops.stream.launch(first_places, (first,), (positions + 1,))
+    ops.stream.launch(causal_rows, (table,))
+    return DecodePlaces(first, table)

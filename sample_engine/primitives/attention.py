@@ -51,17 +51,28 @@ def mix(out: Tensor, weights: Tensor, values: Tensor) -> None:
     torch.bmm(weights, values, out=out)
 
 
-@kernel("bh:int64 bhp b:int64 b:bool")
-def decode_places(places: Tensor, mask: Tensor, position: Tensor, live: Tensor) -> None:
-    """Where each slot writes, and what it sees: itself and all before. Slots that are not live write into the
-    last position.
-    """
-    slots, heads, positions = mask.shape
-    first = torch.arange(0, slots * heads * positions, positions, device=mask.device).view(slots, heads)
-    at = torch.where(live, position, positions - 1)
-    torch.add(first, at[:, None], out=places)
-    unseen = torch.arange(positions, device=mask.device) > position[:, None]
-    mask.zero_().masked_fill_(unseen[:, None], MASKED)
+@kernel("sh:int64")
+def first_places(first: Tensor, positions: int) -> None:
+    """Where the cache of each slot and head begins."""
+    torch.arange(0, first.numel() * positions, positions, out=first.view(-1))
+
+
+@kernel("qp")
+def causal_rows(table: Tensor) -> None:
+    """Row q of a mask in which position q sees itself and all before."""
+    table.fill_(MASKED).triu_(1)
+
+
+@kernel("bh:int64 bh:int64 b:int64 b:bool")
+def decode_places(places: Tensor, first: Tensor, position: Tensor, live: Tensor, last: int) -> None:
+    """Where each slot writes: at its position, or in the last one if it is not live."""
+    torch.add(first, torch.where(live, position, last)[:, None], out=places)
+
+
+@kernel("bhp qp b:int64")
+def decode_mask(mask: Tensor, table: Tensor, position: Tensor) -> None:
+    """What each slot sees, from the table of `causal_rows`."""
+    mask.copy_(table.index_select(0, position)[:, None])
 
 
 @kernel("ht:int64 htp")

@@ -17,6 +17,7 @@ from sample_engine.models.ar_decoder import make_ar_decoder
 from sample_engine.models.ar_probes import ar_probes
 from sample_engine.models.ar_state import COLUMNS, KEY, make_ar_state, start_slot, stop_slot, take_codes
 from sample_engine.models.sizes import AR_SIZES, CODEBOOKS
+from sample_engine.models.transformer import make_decode_places
 from sample_engine.models.weights import Weights
 from sample_engine.observe.metrics import Metrics
 from sample_engine.primitives.ops import Ops, size_bytes
@@ -55,6 +56,7 @@ class ArStage:
         self._decoder = make_ar_decoder(Weights(stream, settings.seed, "ar."), self.size, rows)
         self.promise = find_promise(device, stream, ar_probes(self._decoder), self._slots.buckets)
         self._state = make_ar_state(ops, rows, self.size)
+        self._places = make_decode_places(ops, rows, self.size.heads, self.size.positions)
         self._prefill = Prefill(device, ops, self._decoder, settings.prefill_chunk)
         self._staging = Staging(device, stream, (rows, COLUMNS), INT64, metrics, STAGE)
         self._use(settings.switches)
@@ -139,7 +141,7 @@ class ArStage:
         """Steps with the chosen keys, and no graphs of them yet."""
         self._switches = switches
         keys = frame_keys(switches.radix_key, self._device, self._stream)
-        self._step = ArStep(Ops(self._stream), self._decoder, self._state, keys)
+        self._step = ArStep(Ops(self._stream), self._decoder, self._state, self._places, keys)
         self.graphs = Graphs(self._device, self._stream, self._step, self._step.reset, self._metrics, STAGE)
 
     def _start(self, slot: int, prompt: Prompt) -> None:

@@ -14,8 +14,7 @@ from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.models.ar_decoder import ArDecoder
 from sample_engine.models.ar_state import ArState, keep_rows, move_on, next_rows
 from sample_engine.models.sizes import CODEBOOKS
-from sample_engine.models.transformer import Places
-from sample_engine.primitives.attention import decode_places
+from sample_engine.models.transformer import DecodePlaces
 from sample_engine.primitives.ops import Ops
 from sample_engine.primitives.sampling import add_noise, largest
 from sample_engine.stages.frame_keys import FrameKeys
@@ -37,28 +36,19 @@ class ArStep:
     ops: Ops
     decoder: ArDecoder
     state: ArState
+    places: DecodePlaces
     keys: FrameKeys
 
     def __call__(self, shape: StepShape) -> None:
         state = self.state.first(shape.slots)
-        hidden = self.decoder.hidden(self.ops, state.rows, 0, shape.slots, self._places(state))
+        places = self.places.of(self.ops, state.position, state.live)
+        hidden = self.decoder.hidden(self.ops, state.rows, 0, shape.slots, places)
         text, codes = self._sampled(state, *self.decoder.logits(self.ops, hidden), draws=shape.draws)
         self._finish(state, text, codes)
 
     def reset(self) -> None:
         """Wipe what a warm-up left: no slot is live."""
         self.state.clear(self.ops)
-
-    def _places(self, state: ArState) -> Places:
-        slots, heads, positions = (
-            state.live.shape[0],
-            self.decoder.size.heads,
-            self.decoder.size.positions + 1,
-        )
-        write = self.ops.stream.empty((slots, heads), INT64)
-        mask = self.ops.stream.empty((slots, heads, positions), FLOAT32)
-        self.ops.stream.launch(decode_places, (write, mask, state.position, state.live))
-        return Places(write.view(slots * heads), mask.view(slots * heads, 1, positions))
 
     def _sampled(self, state: ArState, text: Buffer, codes: Buffer, *, draws: bool) -> tuple[Buffer, Buffer]:
         """Ids from logits: one text id a row, and 12 codes (codebooks first)."""
