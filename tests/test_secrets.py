@@ -58,3 +58,11 @@ def test_store_and_report_hold_the_mask_and_say_so(tmp_path: Path) -> None:
     report = (tmp_path / "report.md").read_text()
     assert f"--api-key '{MASK}'" in report and "stood what looks like a secret" in report
     assert max(map(len, report.splitlines())) < 4000 and "characters more, in investigation.db" in report
+
+
+def test_an_error_about_an_address_is_told_without_its_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"ftp://user:{SECRET}@host/?key={SECRET}&model=m"
+    assert main(["preflight", "--server", address, "--no-record", "--json"]) == 2
+    shown = capsys.readouterr()
+    assert SECRET not in shown.out + shown.err
+    assert f"ftp://{MASK}@host/?key={MASK}&model=m" in shown.err

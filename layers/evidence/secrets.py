@@ -22,8 +22,15 @@ CREDENTIALS = re.compile(r"//[^\s/@]*(:[^\s@]*)?@")
 """User and password in an address."""
 SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)[^\s\"']+")
 NAMED = re.compile(r"([\w.-]+)(=|[\"']?:\s*[\"']?)([^\s&\"',;]+)")
+PARAMETER = re.compile(r"(?<=[?&])([\w.-]+)(=)([^\s&\"',;]+)")
+"""Of an address."""
 OPTION = re.compile(r"(?<!\S)(--?[\w-]+)(\s+)([^\s-]\S*)")
 """An option and its value inside one text, such as the command of --launch."""
+
+
+def masked_addresses(text: str) -> str:
+    """The text with a mask in the place of each secret in an address; for messages, whose words are ours."""
+    return PARAMETER.sub(_mask_value, CREDENTIALS.sub(f"//{MASK}@", text))
 
 
 def masked_text(text: str) -> str:

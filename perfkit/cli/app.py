@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from layers.evidence.result import Result, to_document
+from layers.evidence.secrets import masked_addresses
 from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import PerfkitError, UsageError
 from perfkit import __version__
@@ -94,7 +95,7 @@ def _complained(code: int, why: str) -> Ended:
 
 def _print_failure(code: int, why: str, arguments: Sequence[str]) -> int:
     """The document of a command that came to no result of its own."""
-    verdict = Verdict(WORDS.get(code, FAULT), False, why, Exit(code))
+    verdict = Verdict(WORDS.get(code, FAULT), False, masked_addresses(why), Exit(code))
     output.print_json(to_document(Result(_command_name(arguments), verdict)))
     return code
 

@@ -13,6 +13,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from layers.evidence.secrets import masked_addresses
 from layers.evidence.wording import visible
 from perfkit import __version__
 
@@ -21,8 +22,8 @@ MAX_QUOTED = 300
 
 
 def complain(message: str) -> None:
-    """One line on stderr that starts with the program's name."""
-    print(f"perfkit: {visible(message)}", file=sys.stderr)
+    """One line on stderr that starts with the program's name; an address in it loses its secrets."""
+    print(f"perfkit: {visible(masked_addresses(message))}", file=sys.stderr)
 
 
 def say(message: str) -> None:
