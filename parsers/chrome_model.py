@@ -31,7 +31,7 @@ PROCESS_SHIFT = 32
 """Correlation ids count within a process: a file of several has (number of the process << 32) + id."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeviceOps:
     """Work on a device, one row an operation: kernels (nodes of replayed graphs too), copies and sets.
 
@@ -161,7 +161,7 @@ class TraceMeta:
     nanosecond_resolution: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ChromeTrace:
     """One chrome trace, read.
 

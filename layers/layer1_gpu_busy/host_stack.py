@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layers.layer1_gpu_busy.grouped import inside_earlier
+from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import ROLE_OF, Role
 from parsers.chrome_model import I8, Bools, ChromeTrace, HostSpans
 
@@ -48,6 +49,7 @@ def by_thread(spans: HostSpans) -> ByThread:
     return ByThread(spans.select(np.argsort(spans.track_id, kind="stable")))
 
 
+@kept
 def outermost_operators(trace: ChromeTrace) -> HostSpans:
     """Operators that no other operator of their thread encloses: what a model's code calls itself."""
     operators = spans_of(trace, Role.OPERATOR)
@@ -79,6 +81,7 @@ def innermost_name(trace: ChromeTrace, spans: HostSpans, track_id: int, at_ns: i
     return trace.names[spans.name_id[covering[-1]]] if len(covering) else ""
 
 
+@kept
 def _role_codes(trace: ChromeTrace) -> I8:
     """For each host span the index into _ROLES of what it is; shape (n,)."""
     of_category = [_CODE_OF[ROLE_OF.get(category, Role.UNKNOWN)] for category in trace.categories]

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from layers.evidence.intervals import Intervals, covered, total, union
 from layers.layer1_gpu_busy.annotations import is_step_marker
@@ -34,11 +33,17 @@ def phase_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
     """The names with the most summed host time, most first; empty where nobody annotated anything."""
     ranges = spans_of(trace, Role.ANNOTATION)
     ranges = ranges.select(~names_that(trace, ranges, is_step_marker))
-    launches = _Launches(launched_by(trace, ops), np.array([track.pid for track in trace.tracks], object))
+    launches = _Launches(launched_by(trace, ops), _process_of(trace))
     names, name_of = _phase_names(trace, ranges)
     time_ns = np.bincount(name_of, weights=ranges.end_ns - ranges.start_ns, minlength=len(names))
     top = np.argsort(-time_ns, kind="stable")[:TOP_PHASES]
     return tuple(_row(names[i], ranges.select(name_of == i), ops, launches) for i in top)
+
+
+def _process_of(trace: ChromeTrace) -> I64:
+    """A number for the process of each track; shape (tracks,)."""
+    _, numbers = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class _Launches:
     """The calls that launched a device's operations, and the process of each track of the trace."""
 
     by: Launched
-    process_of: npt.NDArray[np.object_]
+    process_of: I64
 
     def on(self, track: int) -> Bools:
         """Operations that a thread launched."""

@@ -15,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
+from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import Role
 from parsers.chrome_model import (
     I8,
@@ -92,6 +93,7 @@ class Calls:
         return chosen
 
 
+@kept
 def runtime_calls(trace: ChromeTrace) -> Calls:
     """The runtime and driver calls; each distinct name is looked at once."""
     spans = spans_of(trace, Role.RUNTIME)
@@ -144,6 +146,7 @@ def in_graph(ops: DeviceOps, replayed: Bools) -> Bools:
     return replayed | (ops.graph_id > 0)
 
 
+@kept
 def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
     """Tie operations to their calls by correlation id; O(n log n). CUPTI numbers from 1, so 0 ties nothing.
 
@@ -164,8 +167,9 @@ def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
     before_recording = ~tied & (ops.correlation > 0) & first_of_process
     columns = (calls.spans.start_ns, calls.spans.end_ns, calls.spans.track_id.astype(np.int64))
     start_ns, end_ns, track_id = (np.append(column, 0)[call] for column in columns)
-    unnamed = call[known][calls.purpose[call[known]] == Purpose.OTHER]
-    calls.purpose[unnamed] = Purpose.LAUNCH
+    purpose = calls.purpose.copy()
+    purpose[call[known][purpose[call[known]] == Purpose.OTHER]] = Purpose.LAUNCH
+    calls = Calls(calls.spans, purpose)
     return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share)
 
 
