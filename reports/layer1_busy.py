@@ -1,5 +1,5 @@
 """Busy ratios of one run of Layer 1 as tables: every window of one device, several devices beside each other,
-and what sampled series say.
+and every method beside the others.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from layers.evidence.wording import exact_pct, pct, time_text
 from layers.layer1_gpu_busy.model import WINDOWS
 from reports.layer1_busy_figure import busy_figure
 from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document, WindowEntry
+from reports.layer1_methods import method_blocks
 from reports.layer1_ranks import rank_blocks
 from reports.layer1_subject import Artifacts, devices_basis
-from reports.model import Basis, Block, Cell, Column, Paragraph, Source, Table
+from reports.model import Block, Cell, Column, Paragraph, Source, Table
 
 DEVICES_SHOWN = 16
 """Of more the least busy ones stand in the table; `--json` has all."""
@@ -25,11 +26,6 @@ DEVICE_COLUMNS = (
     *(Column("n", "operations", numeric=True), Column("window", numeric=True), Column("from")),
 )
 ANATOMY_COLUMNS = (Column("exposed communication", numeric=True), Column("chief cause of idle time"))
-SAMPLED_COLUMNS = (
-    *(Column("method"), Column("device")),
-    *(Column(title, numeric=True) for title in ("NVML util", "SM active", "tensor active")),
-    *(Column("n", "samples", numeric=True), Column("from")),
-)
 
 
 def ratio_blocks(
@@ -47,8 +43,8 @@ def ratio_blocks(
         yield Paragraph("No figure", NOTHING_TO_DRAW)
     for table in document.ranks:
         yield from rank_blocks(table, traced, artifacts)
-    if document.sampled:
-        yield _sampled(document, artifacts)
+    if document.methods:
+        yield from method_blocks(document, artifacts)
 
 
 def least_busy(document: Layer1Document) -> DeviceEntry | None:
@@ -115,19 +111,3 @@ def _chief(anatomy: Anatomy | None) -> str:
         return "none"
     cause, ns = idle.causes[0]
     return f"{cause} ({pct(ns / idle.idle_ns)})"
-
-
-def _sampled(document: Layer1Document, artifacts: Artifacts) -> Table:
-    """What other methods say: each answers a question of its own."""
-    devices, title = document.sampled, "Other methods, beside it" if document.traced else "Sampled series"
-    rows = tuple(_sampled_row(device, artifacts) for device in devices)
-    files = tuple(dict.fromkeys(artifacts(d.source) for d in devices))
-    basis = Basis(sum(d.events for d in devices), "samples", "sampled series: means", files)
-    return Table(title, SAMPLED_COLUMNS, rows, basis)
-
-
-def _sampled_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:
-    util = None if device.nvml_util_pct is None else device.nvml_util_pct / 100
-    ratios = (_text(util), _text(device.sm_active_ratio), _text(device.tensor_active_ratio))
-    name = device.scope or f"device {device.device}"
-    return device.method, name, *ratios, f"{device.events:,}", Source(artifacts(device.source))

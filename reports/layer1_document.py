@@ -118,6 +118,33 @@ class TraceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodEntry:
+    """One number about one card: an entry of `methods`. `kernel_time_share` is a trace's lower end."""
+
+    method: str
+    measures: str
+    means: str
+    source: str
+    card: str
+    n: int
+    n_unit: str
+    share: float
+    kernel_time_share: float | None = None
+    window_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MethodsCompared:
+    """Two methods on one card: an entry of `comparisons`. `agree` is None where nothing can be said."""
+
+    a: MethodEntry
+    b: MethodEntry
+    times: str
+    agree: bool | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Layer1Document:
     """The sections of one run. `roofline` is the answer to a question and stays as it was recorded."""
 
@@ -128,6 +155,8 @@ class Layer1Document:
     ranks: tuple[RankTable, ...] = ()
     comparison: Comparison | None = None
     not_compared: NotCompared | None = None
+    methods: tuple[MethodEntry, ...] = ()
+    comparisons: tuple[MethodsCompared, ...] = ()
     roofline: dict[str, Any] | None = None
 
     @property

@@ -235,6 +235,48 @@ def test_a_number_that_several_ranks_use_names_no_card(tmp_path: Path) -> None:
     assert [m.card for m in trace_methods(traces[1:])] == ["gpu 0"]
 
 
+def test_a_file_that_names_no_rank_is_not_another_rank(tmp_path: Path) -> None:
+    ranked = steady()
+    ranked.distributed(0, 2)
+    traces = [analysed(ranked, tmp_path, "rank0.json"), analysed(steady(), tmp_path, "unranked.json")]
+    assert [m.card for m in trace_methods(traces)] == ["gpu 0", "gpu 0"]
+
+
+def test_a_trace_of_the_emulated_device_is_of_the_card_that_is_sampled(tmp_path: Path) -> None:
+    built = steady()
+    built.header["deviceProperties"] = [{"id": 0, "name": "emulated (CPU)"}]
+    (method,) = trace_methods([analysed(built, tmp_path)])
+    assert method.card == "emulated (CPU)"
+
+
+def nsys(value: float, **more: object) -> Method:
+    return replace(trace(value), method="nsys", source="run.sqlite", **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "why"),
+    [
+        (trace(0.3, unseen=70), nsys(0.98), "chrome-trace is blind to 70 graph launches"),
+        (nsys(0.98), trace(0.3, unseen=70), "chrome-trace is blind to 70 graph launches"),
+        (trace(0.95), nsys(0.98), "alike; both are activity records of the driver"),
+        (trace(0.3), nsys(0.98), "each records a stretch of its own"),
+        (trace(0.98, unseen=70), nsys(0.3), "each records a stretch of its own"),
+    ],
+)
+def test_two_recorders_stand_beside_each_other_and_confirm_nothing(a: Method, b: Method, why: str) -> None:
+    (found,) = cross_check([a, b])
+    assert found.agree is None and not found.supports and found.why.startswith(why)
+
+
+def test_what_differs_from_a_void_device_is_no_contradiction() -> None:
+    found = compared(trace(0.30, unseen=500), util([97.0] * 31))
+    assert CrossFacts([found]).against == [found]
+    blind = CrossFacts([found], {("trace.json", 0)})
+    assert blind.against == []
+    (differ,) = [c for c in apply_guards(CROSS_GUARDS, blind) if c.code == "PK158"]
+    assert (differ.fired, differ.effect) == (True, Effect.NOTE) and "PK101" in differ.message
+
+
 def test_a_method_without_samples_cannot_be_measured_again() -> None:
     assert measured_within(trace(0.3), window(0, 1)) == trace(0.3)
 

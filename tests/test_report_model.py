@@ -228,15 +228,19 @@ def test_a_sampled_series_stands_beside_the_trace_in_a_table_of_its_own(tmp_path
     result = judged(host_bound_trace().write(tmp_path / "t.json"))
     row = {"method": "nvidia-smi", "source": log.path, "device": 0, "events": 40, "nvml_util_pct": 37.0}
     util = Measurement("nvml_util_pct", 37.0, "%", 40, "samples", "nvidia-smi", log, "device 0")
+    method = {
+        **{"method": "nvidia-smi", "measures": "NVML util", "means": "time with any kernel"},
+        **{"source": log.path, "card": "gpu 0", "n": 40, "n_unit": "samples", "share": 0.37},
+    }
     both = replace(
         result,
         measurements=[*result.measurements, util],
-        sections={**result.sections, "devices": [*result.sections["devices"], row]},
+        sections={**result.sections, "devices": [*result.sections["devices"], row], "methods": [method]},
     )
     record_result(tmp_path / "i", both, ["perfkit", "layer1"])
     report = report_of(tmp_path / "i")
-    (cells,) = tables(report)["Other methods, beside it"].rows
-    assert cells == ("nvidia-smi", "device 0", "37.00 %", "not measured", "not measured", "40", Source(log))
+    (cells,) = tables(report)["Methods beside each other"].rows
+    assert cells == ("nvidia-smi", "gpu 0", "NVML util", "37.00 %", "40 samples", "not known", Source(log))
     assert not any("no sampled series" in text for text in report.not_measured)
     assert faults(report) == []
 

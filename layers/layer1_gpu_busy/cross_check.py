@@ -63,15 +63,15 @@ class Comparison:
 
 
 def cross_check(methods: Sequence[Method]) -> list[Comparison]:
-    """Every pair on one card that asks one question by two instruments, then resident time against SM
-    active."""
+    """Every pair on one card that asks one question by two instruments, then two recorders beside each other,
+    then resident time against SM active."""
     pairs = [(a, b) for a, b in combinations(methods, 2) if a.card == b.card]
     same = [
         _compare(a, b)
         for a, b in pairs
         if a.question is b.question is Question.RESIDENT and a.instrument is not b.instrument
     ]
-    return [*same, *_widths(pairs)]
+    return [*same, *_recorders(pairs), *_widths(pairs)]
 
 
 def _compare(a: Method, b: Method) -> Comparison:
@@ -153,6 +153,25 @@ def _cause(a: Method, b: Method) -> str:
         "profiler "
         "dropped, or gaps too short for the driver's own sampling to notice"
     )
+
+
+def _recorders(pairs: Iterable[tuple[Method, Method]]) -> Iterator[Comparison]:
+    """A trace beside an export of nsys: both read the driver's activity records, so neither confirms the
+    other, and only one can record at a time; but where one is blind the other shows it."""
+    for a, b in pairs:
+        if a.instrument is b.instrument is Instrument.RECORDS and a.method != b.method:
+            if b.unseen_launches > a.unseen_launches:
+                a, b = b, a
+            yield Comparison(a, b, _times(a, b), None, _of_recorders(a, b))
+
+
+def _of_recorders(a: Method, b: Method) -> str:
+    if abs(a.value - b.value) <= AGREE_WITHIN:
+        return "alike; both are activity records of the driver, so neither confirms the other"
+    if a.unseen_launches and b.value > a.value:
+        launches, code = counted(a.unseen_launches, "graph launch"), GRAPH_REPLAY_BLIND_SPOT.code
+        return f"{a.method} is blind to {launches} without operations ({code}); {b.method} recorded replays"
+    return "each records a stretch of its own: another load, other steps, or records that one of them lost"
 
 
 def _widths(pairs: Iterable[tuple[Method, Method]]) -> Iterator[Comparison]:

@@ -15,7 +15,7 @@ from layers.evidence.guard import Checked, apply_guards
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import pct
-from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, disagreements, with_cards
+from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, with_cards
 from layers.layer1_gpu_busy.guards import BUSY_OVER_READING
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, METHODS_DISAGREE, CrossFacts, said
 from layers.layer1_gpu_busy.judge import TraceDevice, judge_traces
@@ -65,15 +65,17 @@ def judge_with_samples(
     methods = with_cards(all_methods(traces, cards))
     comparisons = cross_check(methods)
     of_samples = _result_of_samples(cards, thresholds)
-    crossed = apply_guards(CROSS_GUARDS, CrossFacts(comparisons))
+    facts = CrossFacts(comparisons)
     result = of_samples
     if traces:
         of_traces = judge_traces(
             traces, thresholds, unread, _supported(comparisons), _sampled_sm(comparisons)
         )
-        result = _combined(of_traces, of_samples, comparisons)
-    elif against := [c for c in disagreements(comparisons) if c.times is Times.SAME]:
-        result = _undecided(of_samples, said(against[0]))
+        facts = CrossFacts(comparisons, _void_devices(of_traces))
+        result = _combined(of_traces, of_samples, facts)
+    elif facts.against:
+        result = _undecided(of_samples, said(facts.against[0]))
+    crossed = apply_guards(CROSS_GUARDS, facts)
     result = replace(
         result,
         guards=[*_without_pointless(result.guards, methods), *crossed],
@@ -85,6 +87,11 @@ def judge_with_samples(
         },
     )
     return CrossChecked(result, tuple(cards), tuple(methods), tuple(comparisons))
+
+
+def _void_devices(of_traces: Result) -> set[TraceDevice]:
+    rows = of_traces.sections["devices"]
+    return {(row["source"], row["device"]) for row in rows if row["word"] == Word.VOID}
 
 
 def _supported(comparisons: Sequence[Comparison]) -> set[TraceDevice]:
@@ -117,7 +124,7 @@ def _result_of_samples(cards: Sequence[JudgedCard], thresholds: Thresholds) -> R
     )
 
 
-def _combined(of_traces: Result, of_samples: Result, comparisons: Sequence[Comparison]) -> Result:
+def _combined(of_traces: Result, of_samples: Result, facts: CrossFacts) -> Result:
     both = replace(
         of_traces,
         guards=[*of_traces.guards, *of_samples.guards],
@@ -129,14 +136,13 @@ def _combined(of_traces: Result, of_samples: Result, comparisons: Sequence[Compa
         },
     )
     traced, sampled = of_traces.verdict, of_samples.verdict
-    against = [c for c in disagreements(comparisons) if c.times is Times.SAME]
     if traced.word == Word.VOID:
         return replace(both, verdict=_samples_alone(sampled, traced))
-    if against:
-        return _undecided(both, said(against[0]))
+    if facts.against:
+        return _undecided(both, said(facts.against[0]))
     if {traced.word, sampled.word} == OPPOSITE:
         return _undecided(both, f"the trace says {traced.word}, the samples {sampled.word}, of other times")
-    return replace(both, verdict=_with_samples(traced, sampled, comparisons))
+    return replace(both, verdict=_with_samples(traced, sampled, facts.comparisons))
 
 
 def _samples_alone(sampled: Verdict, traced: Verdict) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.guard import Effect, Guard, Outcome
@@ -13,9 +13,17 @@ from layers.layer1_gpu_busy.methods import Instrument
 
 @dataclass(frozen=True, slots=True)
 class CrossFacts:
-    """All pairs of methods of one command."""
+    """All pairs of methods of one command. `void` are traced devices (source, number) that say nothing by
+    themselves: what differs from them is explained, and no contradiction."""
 
     comparisons: Sequence[Comparison]
+    void: Collection[tuple[str, int]] = ()
+
+    @property
+    def against(self) -> list[Comparison]:
+        """Those that contradict each other: of one time, and none of them void."""
+        of_one_time = [c for c in disagreements(self.comparisons) if c.times is Times.SAME]
+        return [c for c in of_one_time if (c.a.source, c.a.device) not in self.void]
 
 
 def _disagree(facts: CrossFacts) -> Outcome | None:
@@ -26,10 +34,9 @@ def _disagree(facts: CrossFacts) -> Outcome | None:
     if not against:
         pairs = counted(len(asked), "pair")
         return Outcome(False, f"{pairs} of independent methods within {limit(AGREE_WITHIN)}")
-    same_time = [c for c in against if c.times is Times.SAME]
-    first = said((same_time or against)[0])
+    first = said((facts.against or against)[0])
     more = f" (and {counted(len(against) - 1, 'other pair')})" if len(against) > 1 else ""
-    return Outcome(True, first + more, None if same_time else Effect.NOTE)
+    return Outcome(True, first + more, None if facts.against else Effect.NOTE)
 
 
 def said(c: Comparison) -> str:
@@ -41,7 +48,8 @@ def said(c: Comparison) -> str:
 
 
 def _not_comparable(facts: CrossFacts) -> Outcome | None:
-    asked = [c for c in facts.comparisons if c.times is not Times.SAME or c.agree is not None]
+    asked = [c for c in facts.comparisons if c.a.instrument is not c.b.instrument]
+    asked = [c for c in asked if c.times is not Times.SAME or c.agree is not None]
     if not asked:
         return None
     other = [c for c in asked if c.times is not Times.SAME]

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from layers.collectors.gpu.emulated_source import NAME as EMULATED_NAME
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Window
+from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK
 from layers.layer1_gpu_busy.runs import ABSOLUTE_FROM_NS
 from layers.layer1_gpu_busy.sampled import stats_within
 from layers.layer1_gpu_busy.sampled_checks import IDLE_SHARE
@@ -133,17 +135,18 @@ def trace_methods(traces: Sequence[TraceAnalysis]) -> Iterator[Method]:
     """One method per device of every trace, and one per GPU metric that was sampled into the same file.
 
     Ranks that each see one card call it device 0 (CUDA_VISIBLE_DEVICES): a number that several ranks use
-    names no card.
+    names no card. A file that names no rank (an export of nsys) is not another one.
     """
     ranks_of: dict[int, set[int]] = {}
     for trace in traces:
         for device in trace.devices:
-            ranks_of.setdefault(device.busy.device, set()).add(trace.meta.rank)
+            ranks_of.setdefault(device.busy.device, set()).update({trace.meta.rank} - {UNKNOWN_RANK})
     for trace in traces:
         for device in trace.devices:
             number = device.busy.device
             whose = f" of rank {trace.meta.rank}" if len(ranks_of[number]) > 1 else ""
-            traced = _trace_method(trace, device, f"gpu {number}{whose}")
+            emulated = device.busy.device_name == EMULATED_NAME
+            traced = _trace_method(trace, device, EMULATED_NAME if emulated else f"gpu {number}{whose}")
             if traced is not None:
                 yield traced
                 yield from _metrics_beside(traced, trace)
