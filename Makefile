@@ -11,6 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 PY := .venv/bin/python
 READY := .venv/ready
+ENGINE := .venv/ready-engine
 DEMO := perfkit-demo
 
 .PHONY: help demo test lint docs bench
@@ -27,7 +28,7 @@ demo: $(READY)
 	$(PY) -m tests.writers.decode_loop $(DEMO)/decode_loop.json.gz
 	.venv/bin/perfkit layer1 --trace $(DEMO)/decode_loop.json.gz --investigation $(DEMO)/investigation
 
-test: lint
+test: lint $(ENGINE)
 	$(PY) -m pytest
 
 lint: $(READY)
@@ -45,6 +46,11 @@ bench: $(READY)
 $(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing perfkit into .venv (the first time takes a minute or two)"
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(ENGINE): $(READY)
+	@echo "installing what the bundled engine needs (PyTorch: a large download unless a CPU build is at hand)"
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engine]'
 	@touch $@
 
 .venv/bin/pip:
