@@ -266,7 +266,7 @@ def test_one_file_under_three_names_is_one_capture_and_says_so(judge: Judge) -> 
     result = judge(*[steady() for _ in range(3)])
     assert {strength for strength, _ in strengths(result)} == {Strength.MEDIUM}
     assert [g.message for g in result.guards if g.code == "PK132" and g.fired] == [
-        "2 of 3 files repeat another byte for byte"
+        "2 of 3 files hold the same events as another"
     ]
 
 

@@ -79,7 +79,51 @@ def test_pk132_fires_on_a_copy_and_counts_the_surplus(analyse: Analyse) -> None:
     first, other = analyse(), analyse(start_ns=2 * FIRST_NS)
     found = checks([first, first, other, first])["PK132"]
     assert (found.fired, found.effect) == (True, Effect.NOTE)
-    assert found.message == "2 of 4 files repeat another byte for byte"
+    assert found.message == "2 of 4 files hold the same events as another"
+
+
+def test_pk132_knows_a_copy_that_is_packed_otherwise(tmp_path: Path) -> None:
+    names = ("a.json", "a.json.gz", "other.json")
+    starts = (FIRST_NS, FIRST_NS, 2 * FIRST_NS)
+    files = [analysed(steady(start_ns=at), tmp_path, name) for name, at in zip(names, starts, strict=True)]
+    assert len({file.artifact.sha256 for file in files}) == 3
+    found = checks(files)["PK132"]
+    assert (found.fired, found.message) == (True, "1 of 3 files hold the same events as another")
+
+
+def test_pk175_fires_on_a_rank_that_its_world_does_not_have(analyse: Analyse) -> None:
+    found = checks([analyse(5, 2), analyse(1, 2), analyse(2, 2)])["PK175"]
+    assert (found.fired, found.effect) == (True, Effect.NOTE)
+    assert found.message == (
+        "no run has such a rank: 5-2-1000000.json says rank 5 of 2; 2-2-1000000.json says rank 2 of 2"
+    )
+
+
+def test_pk131_does_not_count_ranks_that_no_run_has(analyse: Analyse) -> None:
+    assert checks([analyse(5, 2), analyse(1, 2)])["PK131"].message == "1 of the 2 ranks given"
+
+
+def test_pk175_fires_on_files_that_all_claim_one_rank_at_one_time(analyse: Analyse) -> None:
+    found = checks([analyse(0, 4, FIRST_NS + late) for late in (0, 10, 20, 30)])["PK175"]
+    assert found.fired and found.message == (
+        "one rank several times, at the same time: 0-4-1000000.json says rank 0 of 4; "
+        "0-4-1000010.json says rank 0 of 4; 0-4-1000020.json says rank 0 of 4; and 1 more"
+    )
+
+
+def test_pk175_is_clear_on_captures_of_one_rank_one_after_another(analyse: Analyse) -> None:
+    found = checks([analyse(0, 4), analyse(0, 4, 1_000 * FIRST_NS)])["PK175"]
+    assert (found.fired, found.message) == (False, "2 files whose ranks fit together")
+
+
+def test_pk175_leaves_whole_runs_at_one_time_to_pk133(analyse: Analyse) -> None:
+    runs = [analyse(rank, 2, FIRST_NS + late) for late in (0, 10) for rank in (0, 1)]
+    found = checks(runs)
+    assert (found["PK175"].fired, found["PK133"].fired) == (False, True)
+
+
+def test_pk175_is_not_asked_where_no_file_names_its_rank(analyse: Analyse) -> None:
+    assert "PK175" not in checks([analyse()])
 
 
 def test_pk132_is_clear_on_files_that_differ(analyse: Analyse) -> None:

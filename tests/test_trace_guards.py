@@ -171,7 +171,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK103": (lambda: launches_without_kernels(5), r"5 of 206 kernel launches without an operation"),
     "PK104": (host_only, r"1 event, all of the host"),
     "PK105": (lambda: steady(operations=100), r"101 operations: capture 5 steady steps or more"),
-    "PK106": (lambda: damaged('{"ph": "X", "cat": "kernel", "name": "a" "b"}'), r"bytes lost"),
+    "PK106": (lambda: damaged('{"ph": "X", "cat": "kernel", "name": "a" "b"}'), r"\d+ bytes and 1 event"),
     "PK107": (lambda: without_times(3), r"3 operations beside 201 with timestamp 0"),
     "PK108": (lambda: one_long_kernel(601_000), r"the longest operation, long, is 50.0 % of all busy time"),
     "PK109": (lambda: late_second_part(2 * WINDOW_NS), r"the longest gap is 50.\d % of the device window"),
@@ -325,6 +325,25 @@ def blind_long_after_a_busy_window() -> TraceBuilder:
     return trace
 
 
+def test_pk106_counts_lost_events_where_no_bytes_were_lost(tmp_path: Path) -> None:
+    found = checks(analysed(partly_backwards(), tmp_path))["PK106"]
+    assert found.message == (
+        "1 device operations with a negative duration: dropped (1 event lost); device work may be missing"
+    )
+
+
+def partly_backwards() -> TraceBuilder:
+    trace = steady()
+    trace.kernel("k", FIRST_NS, -5_000)
+    return trace
+
+
+def backwards() -> TraceBuilder:
+    trace = TraceBuilder()
+    trace.kernel("k", FIRST_NS, -5_000)
+    return trace
+
+
 def short_replay_of_a_busy_device() -> TraceBuilder:
     trace = steady(DEVICE_BOUND_NS)
     for number, length in enumerate((5, 5, 3)):
@@ -340,9 +359,13 @@ def short_replay_of_a_busy_device() -> TraceBuilder:
         (host_only, "1 event, all of the host: a CPU-only run, or no device activities asked for"),
         (lambda: calls_alone(), r"2 runtime calls but no device operation: device activity was not recorded"),
         (lambda: forgotten(), "2 device operations, and the file does not say when any of them ran"),
+        (
+            lambda: backwards(),
+            "1 device operation, none of which can be used: 1 device operations with a negative duration",
+        ),
         (lambda: other_device(), "no known device category, only 1 npu_work"),
     ],
-    ids=["empty", "host only", "calls alone", "no times", "other device"],
+    ids=["empty", "host only", "calls alone", "no times", "negative durations", "other device"],
 )
 def test_a_trace_without_device_work_says_why(make: Make, reason: str, tmp_path: Path) -> None:
     analysis = analysed(make(), tmp_path)

@@ -12,12 +12,16 @@ MAX_TEXT_CHARACTERS = 8_000
 CUT_CHARACTERS = 40
 """Room for what stands where a text was cut, half of it."""
 
+NS_PER_DAY = 86_400 * 10**9
+
 FEW = 3
 """As many things of a kind as a sentence names; the document lists all."""
 
 
 def time_text(ns: float) -> str:
-    """A duration with about three digits in the unit that suits it."""
+    """A duration with about three digits in the unit that suits it; from two days on in days."""
+    if abs(ns) >= 2 * NS_PER_DAY:
+        return f"{ns / NS_PER_DAY:,.0f} days"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             value = ns / size
@@ -59,7 +63,9 @@ def clipped(value: Any) -> Any:
         return value if len(value) <= MAX_TEXT_CHARACTERS else _clip(value)
     if isinstance(value, dict):
         return {clipped(key): clipped(part) for key, part in value.items()}
-    return [clipped(part) for part in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return type(value)(map(clipped, value))
+    return value
 
 
 def _clip(text: str) -> str:

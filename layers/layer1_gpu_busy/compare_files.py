@@ -49,13 +49,13 @@ class Compared:
 class _File:
     """One file with the guards that fired on it; `side` is None where it holds no device operation."""
 
-    artifact: Artifact
+    analysis: TraceAnalysis
     side: Side | None
     guards: tuple[Checked, ...]
 
 
 def compare_files(before: str, after: str, thresholds: Thresholds) -> Compared:
-    """`after` against `before`. Raises UsageError where both are the same bytes, and UnreadableInput where
+    """`after` against `before`. Raises UsageError where both are the same capture, and UnreadableInput where
     `after` cannot be read."""
     label = short_paths([before, after])
     try:
@@ -63,17 +63,17 @@ def compare_files(before: str, after: str, thresholds: Thresholds) -> Compared:
     except UnreadableInput as error:
         return Compared(NotCompared(before, (str(error),)), None)
     b = _read(after, label[after], thresholds)
-    if a.artifact.sha256 == b.artifact.sha256:
-        same = f"the same bytes as {after} (sha256 {a.artifact.sha256[:16]}…), so there is nothing to compare"
+    if a.analysis.same_events(b.analysis):
+        same = f"the same events as in {after}, so there is nothing to compare"
         raise UsageError(f"--compare {before}: {same}; name the trace from before the change")
-    return Compared(_compare(a, b), a.artifact)
+    return Compared(_compare(a, b), a.analysis.artifact)
 
 
 def _compare(a: _File, b: _File) -> Comparison | NotCompared:
     guards = (*a.guards, *b.guards)
     voids = tuple(f"{_text(c)}. {REMEDIES[c.code]}" for c in guards if c.effect is Effect.VOID)
     if voids or a.side is None or b.side is None:
-        return NotCompared(a.artifact.path, voids)
+        return NotCompared(a.analysis.artifact.path, voids)
     weakened = tuple(_text(c) for c in guards if c.effect is Effect.DIRECTIONAL)
     return replace(compare_traces(a.side, b.side), weakened=weakened)
 
@@ -87,7 +87,7 @@ def _read(path: str, label: str, thresholds: Thresholds) -> _File:
     device = max(analysis.devices, key=lambda one: one.busy.events, default=None)
     checked = apply_guards(DEVICE_GUARDS, TraceFacts(analysis, device, thresholds), label)
     side = Side(label, trace, ops_of(trace, device.busy.device), device) if device else None
-    return _File(analysis.artifact, side, tuple(c for c in checked if c.fired))
+    return _File(analysis, side, tuple(c for c in checked if c.fired))
 
 
 def _analysed(path: str) -> tuple[ChromeTrace, TraceAnalysis]:

@@ -20,6 +20,7 @@ from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
 from parsers.chrome_model import CategoryCount
+from parsers.loss import Loss
 from parsers.series_model import Metric
 
 MISSING_LAUNCH_TOLERANCE = 0.02
@@ -131,7 +132,11 @@ def why_no_device_activity(trace: TraceAnalysis) -> str:
             "a Huawei Ascend NPU trace: its device lanes are not read by perfkit; msprof-analyze reads them"
         )
     if without_time := _complete_events(trace, Role.DEVICE):
-        return f"{counted(without_time, 'device operation')}, and the file does not say when any of them ran"
+        operations = counted(without_time, "device operation")
+        dropped = [loss.what for loss in trace.losses if loss.may_hide_device_work and loss.lost_events]
+        if dropped:
+            return f"{operations}, none of which can be used: {first_few(dropped)}"
+        return f"{operations}, and the file does not say when any of them ran"
     if calls := _complete_events(trace, Role.RUNTIME):
         return (
             f"{counted(calls, 'runtime call')} but no device operation: device activity was not recorded "
@@ -171,7 +176,6 @@ def damage(facts: TraceFacts) -> Outcome | None:
     losses = facts.trace.losses
     if not losses:
         return Outcome(False, "the file was read whole")
-    lost_bytes = sum(loss.lost_bytes for loss in losses)
     what = first_few(f"{loss.what}{_where(loss.offset)}" for loss in losses)
     if any(loss.rest_is_missing for loss in losses):
         read = counted(facts.device.busy.events if facts.device else 0, "device operation")
@@ -180,7 +184,13 @@ def damage(facts: TraceFacts) -> Outcome | None:
     hides = any(loss.may_hide_device_work for loss in losses)
     missing = "; device work may be missing" if hides else ""
     effect = Effect.DIRECTIONAL if hides else Effect.NOTE
-    return Outcome(True, f"{what} ({lost_bytes:,} bytes lost){missing}", effect)
+    return Outcome(True, f"{what} ({_lost(losses)}){missing}", effect)
+
+
+def _lost(losses: Sequence[Loss]) -> str:
+    """How much, in bytes of text and in events, as far as each is known."""
+    sums = {"byte": sum(one.lost_bytes for one in losses), "event": sum(one.lost_events for one in losses)}
+    return f"{' and '.join(counted(n, noun) for noun, n in sums.items() if n) or 'nothing'} lost"
 
 
 def _where(offset: int) -> str:

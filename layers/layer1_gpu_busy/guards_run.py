@@ -9,7 +9,8 @@ from typing import Any
 
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards
 from layers.evidence.wording import counted, first_few, limit
-from layers.layer1_gpu_busy.runs import CLOCKS_APART_NS, NAMES_IN_COMMON, Run
+from layers.layer1_gpu_busy.ranks import UNKNOWN_RANK
+from layers.layer1_gpu_busy.runs import CLOCKS_APART_NS, NAMES_IN_COMMON, Run, claimed_twice, without_copies
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 
 
@@ -35,14 +36,32 @@ def _ranks_missing(run: Run) -> Outcome | None:
     world = run.world_size
     if world < 2 or not run.ranks:
         return None
-    return Outcome(len(run.ranks) < world, f"{len(run.ranks):,} of the {counted(world, 'rank')} given")
+    given = sum(rank < world for rank in run.ranks)
+    return Outcome(given < world, f"{given:,} of the {counted(world, 'rank')} given")
 
 
 def _same_capture(facts: RunFacts) -> Outcome | None:
     if len(facts.traces) < 2:
         return None
-    copies = len(facts.traces) - len({trace.artifact.sha256 for trace in facts.traces})
-    return Outcome(copies > 0, f"{copies} of {len(facts.traces)} files repeat another byte for byte")
+    copies = len(facts.traces) - len(without_copies(facts.traces))
+    return Outcome(copies > 0, f"{copies} of {len(facts.traces)} files hold the same events as another")
+
+
+def _ranks_contradict(facts: RunFacts) -> Outcome | None:
+    ranked = [t for t in facts.traces if t.meta.world_size > 0 and t.meta.rank != UNKNOWN_RANK]
+    if not ranked:
+        return None
+    beyond = [t for t in ranked if t.meta.rank >= t.meta.world_size]
+    twice = claimed_twice(facts.runs)
+    said = [f"no run has such a rank: {first_few(map(_claim, beyond))}"] if beyond else []
+    if twice:
+        said.append(f"one rank several times, at the same time: {first_few(map(_claim, twice))}")
+    return Outcome(bool(said), "; ".join(said) or f"{counted(len(ranked), 'file')} whose ranks fit together")
+
+
+def _claim(trace: TraceAnalysis) -> str:
+    name = PurePath(trace.artifact.path).name
+    return f"{name} says rank {trace.meta.rank:,} of {trace.meta.world_size:,}"
 
 
 def _several_runs(facts: RunFacts) -> Outcome | None:
@@ -83,7 +102,7 @@ SAME_CAPTURE_TWICE = Guard(
     effect=Effect.NOTE,
     sees="Several captures that agree perfectly.",
     cause="They are one capture under several names, and count as one.",
-    detection="Equal sha256.",
+    detection="The same header, and the same events at the same nanoseconds, however the file is packed.",
     remedy="Record again; a copy repeats nothing.",
     source="perfkit's table of n: captures are independent recordings.",
     check=_same_capture,
@@ -106,7 +125,29 @@ SEVERAL_RUNS = Guard(
     check=_several_runs,
 )
 
-FILE_GUARDS: tuple[Guard[RunFacts], ...] = (UNREADABLE_FILE, SAME_CAPTURE_TWICE, SEVERAL_RUNS)
+RANKS_CONTRADICT = Guard(
+    code="PK175",
+    name="ranks-contradict",
+    layer="layer1",
+    effect=Effect.NOTE,
+    sees="Several files of one rank, or a rank that its run cannot have.",
+    cause="The processes did not know their rank or world size when they were profiled (RANK not set, or a "
+    "launcher that counts otherwise), or files were edited. Each device is judged by itself all the same; "
+    "which rank waited for which cannot be told.",
+    detection="A rank that is not below distributedInfo.world_size; or files that name the same rank of the "
+    "same world, were recorded at the same time, and belong to no run with other ranks.",
+    remedy="Record again with the rank set where the process group is made "
+    "(torch.distributed.init_process_group).",
+    source="perfkit: such files passed as whole runs of one rank each.",
+    check=_ranks_contradict,
+)
+
+FILE_GUARDS: tuple[Guard[RunFacts], ...] = (
+    UNREADABLE_FILE,
+    SAME_CAPTURE_TWICE,
+    SEVERAL_RUNS,
+    RANKS_CONTRADICT,
+)
 
 RANKS_MISSING = Guard(
     code="PK131",

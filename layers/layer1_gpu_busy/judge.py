@@ -30,7 +30,7 @@ from layers.layer1_gpu_busy.guards_width import BUSY_WITH_IDLE_SMS, WIDTH_GUARDS
 from layers.layer1_gpu_busy.model import DeviceAnalysis, DeviceBusy
 from layers.layer1_gpu_busy.next_steps import next_step
 from layers.layer1_gpu_busy.nsys_measurements import nsys_measurements
-from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables
+from layers.layer1_gpu_busy.runs import Run, group_runs, rank_tables, work_of
 from layers.layer1_gpu_busy.sampled_word import FILL_NEXT
 from layers.layer1_gpu_busy.scopes import device_scopes
 from layers.layer1_gpu_busy.sections import DeviceRow, sections
@@ -245,8 +245,7 @@ def _findings(
     judged: Sequence[Judged], supported: Collection[TraceDevice], runs: Sequence[Run]
 ) -> list[Finding]:
     standing = _standing(judged)
-    work_of = {trace.artifact.sha256: run.work for run in runs for trace in run.traces}
-    captures = [_capture(j, work_of[j.trace.artifact.sha256]) for j in standing]
+    captures = [_capture(j, work_of(j.trace, runs)) for j in standing]
     return [
         finding
         for j, capture in zip(standing, captures, strict=True)

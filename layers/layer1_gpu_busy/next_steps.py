@@ -13,7 +13,7 @@ BY_CAUSE = {
     Cause.HOST_WORK: "Layer 2: stacks of the launching thread (py-spy with --idle) say which line",
     Cause.SYNC: "the line that waits: torch.cuda.set_sync_debug_mode, or stacks with --idle",
     Cause.COPY: "the copy that blocks: pinned memory and non_blocking, or keep the value on the device",
-    Cause.NOTHING_SUBMITTED: "what the launching thread waited for: is there load, and which stage holds it?",
+    Cause.NOTHING_SUBMITTED: "what the launching thread waited for: whether there is load, and what holds it",
     Cause.QUEUED: "first find what the device waited for: the host was ahead of it (perfkit explain "
     f"{IDLE_WHILE_QUEUED.code})",
     Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",

@@ -52,7 +52,7 @@ class Run:
 def group_runs(traces: Sequence[TraceAnalysis]) -> tuple[Run, ...]:
     """The runs that the files belong to, in the order of their first files."""
     runs: list[list[TraceAnalysis]] = []
-    for trace in _without_copies(traces):
+    for trace in without_copies(traces):
         fitting = [run for run in runs if _fits(trace, run)]
         if fitting:
             max(fitting, key=lambda run: _closeness(trace, run)).append(trace)
@@ -86,11 +86,30 @@ def same_work(a: Iterable[str], b: Iterable[str]) -> bool:
     return not fewer or len(names & others) >= NAMES_IN_COMMON * fewer
 
 
-def _without_copies(traces: Sequence[TraceAnalysis]) -> list[TraceAnalysis]:
-    first: dict[str, TraceAnalysis] = {}
+def without_copies(traces: Sequence[TraceAnalysis]) -> list[TraceAnalysis]:
+    """The first file of each capture."""
+    first: list[TraceAnalysis] = []
     for trace in traces:
-        first.setdefault(trace.artifact.sha256, trace)
-    return list(first.values())
+        if not any(trace.same_events(other) for other in first):
+            first.append(trace)
+    return first
+
+
+def work_of(trace: TraceAnalysis, runs: Sequence[Run]) -> int | None:
+    """The workload of a file, which may be a copy of one that is in a run."""
+    return next(run.work for run in runs if any(trace.same_events(other) for other in run.traces))
+
+
+def claimed_twice(runs: Sequence[Run]) -> list[TraceAnalysis]:
+    """Files that name the same rank of the same world at the same time as another one, where neither has
+    other ranks beside it: they are ranks of one run that do not know their number."""
+    alone = [run.traces[0] for run in runs if len(run.traces) == 1 and run.world_size > 1]
+    return [a for a in alone if any(a is not b and _claims_the_same(a, b) for b in alone)]
+
+
+def _claims_the_same(a: TraceAnalysis, b: TraceAnalysis) -> bool:
+    at_one_time = _recorded(a) is not None and _recorded(b) is not None and _apart_ns(a, b) == 0
+    return at_one_time and (a.meta.rank, a.meta.world_size) == (b.meta.rank, b.meta.world_size)
 
 
 def _fits(trace: TraceAnalysis, run: Sequence[TraceAnalysis]) -> bool:

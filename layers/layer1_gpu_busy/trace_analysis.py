@@ -47,6 +47,16 @@ class TraceAnalysis:
     ranks: tuple[RankTrace, ...]
     nsys: NsysFacts | None = None
 
+    def same_events(self, other: TraceAnalysis) -> bool:
+        """Whether both were read from the same capture, however it is packed: the same events at the same
+        nanoseconds leave the same analysis, and no two captures do."""
+        return (self.recorded_ns, self.meta, self.inventory, self.devices) == (
+            other.recorded_ns,
+            other.meta,
+            other.inventory,
+            other.devices,
+        )
+
     @property
     def method(self) -> str:
         """What made the file, as --json names it."""

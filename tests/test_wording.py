@@ -1,0 +1,40 @@
+"""Numbers in words: the unit that suits a duration, and documents whose texts are clipped."""
+
+from __future__ import annotations
+
+import pytest
+
+from layers.evidence.wording import MAX_TEXT_CHARACTERS, clipped, time_text
+from layers.layer1_gpu_busy.next_steps import BY_CAUSE
+
+DAY_NS = 86_400 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_500_000, "1.5 ms"),
+        (3600 * 10**9, "3600 s"),
+        (2 * DAY_NS - 1, "172800 s"),
+        (2 * DAY_NS, "2 days"),
+        (46 * 10**17, "53,241 days"),
+        (-46 * 10**17, "-53,241 days"),
+    ],
+)
+def test_a_duration_has_the_unit_that_suits_it(ns: int, text: str) -> None:
+    assert time_text(ns) == text
+
+
+def test_texts_are_clipped_wherever_they_stand_in_a_document() -> None:
+    long, just = "a" * 30_000 + "b" * 30_000, "c" * MAX_TEXT_CHARACTERS
+    document = clipped({"list": [long, just, 1, None], "nested": {long: (True, 0.5)}, "short": "d"})
+    [cut, kept, *numbers] = document["list"]
+    assert kept == just and numbers == [1, None] and document["short"] == "d"
+    assert cut.startswith("aaa") and cut.endswith("bbb") and "[clipped: 60,000 characters]" in cut
+    assert len(cut) <= MAX_TEXT_CHARACTERS and document["nested"] == {cut: (True, 0.5)}
+
+
+def test_a_next_step_can_be_followed_by_another_sentence() -> None:
+    assert not [text for text in BY_CAUSE.values() if text.endswith(("?", ".", "!"))]
