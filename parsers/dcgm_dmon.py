@@ -25,7 +25,7 @@ from parsers.series_model import NO_DEVICE
 
 SOURCE = "dcgm"
 HEADER = re.compile(r"#( ?)Entity\b")
-ENTITY = re.compile(r"\s*(GPU-CI|GPU-I|GPU)\s+(\d{1,6})\b(?!\s+LINK)")
+ENTITY = re.compile(r"\s*(GPU-CI|GPU-I|GPU)\s+(\d{1,6})\b(?!\s+LINK)", re.ASCII)
 OTHER_ENTITY = re.compile(r"\s*(vGPU|Switch|SW|CPU|LINK|CX|UNKNOWN|GPU\s+\d+\s+LINK)\b")
 UNIT_ROW = re.compile(r"\s*I[Dd]\b")
 STOPPED = "dmon was stopped"

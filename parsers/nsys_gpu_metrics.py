@@ -20,6 +20,7 @@ import numpy as np
 from parsers.errors import UnreadableInput
 from parsers.nsys_file import NsysFile, Row
 from parsers.nsys_times import FARTHEST_NS
+from parsers.sampled_cells import is_plain
 from parsers.series_model import F64, NO_DEVICE, Metric, Series
 
 TABLE, NAMES_TABLE = "GPU_METRICS", "TARGET_INFO_GPU_METRICS"
@@ -224,6 +225,8 @@ def _decoded(data: object) -> dict[str, object]:
 def _number(value: object) -> float:
     """A number, written as one or as text; NaN for anything else."""
     try:
+        if isinstance(value, str) and not is_plain(value):
+            return np.nan
         return float(value) if isinstance(value, int | float | str) else np.nan
     except (ValueError, OverflowError):
         return np.nan

@@ -24,7 +24,7 @@ from parsers.nvidia_smi_fields import (
     TIME_COLUMNS,
     Field,
 )
-from parsers.sampled_cells import Malformed, read_number
+from parsers.sampled_cells import TIMES_READ, Malformed, is_whole, read_number
 from parsers.sampling import MAX_SERIES, Column, Sampling
 from parsers.series_model import NO_DEVICE, NO_PROCESS
 
@@ -69,12 +69,7 @@ def read_header(text: str) -> Header | None:
 
 def split(text: str) -> list[str]:
     """The cells of a line. nvidia-smi quotes nothing; scripts do. What is quoted wrongly is not quoted."""
-    if '"' in text:
-        try:
-            return next(csv.reader([text], skipinitialspace=True), [])
-        except csv.Error:
-            pass
-    return text.split(",")
+    return next(csv.reader([text], skipinitialspace=True), []) if '"' in text else text.split(",")
 
 
 def _plain_name(cell: str) -> str:
@@ -124,7 +119,7 @@ class _Rows:
             return
         at_ns = sampling.time(cells[header.time]) if header.time is not None else None
         if at_ns is None and header.time is not None:
-            sampling.lose("no time in the time column", sum(map(len, cells)))
+            sampling.lose(f"no time in the time column ({TIMES_READ})", sum(map(len, cells)))
             return
         device = _whole_number(cells[header.index], NO_DEVICE) if header.index is not None else NO_DEVICE
         if header.mig is not None and cells[header.mig].strip().lower() == MIG_ENABLED:
@@ -183,4 +178,4 @@ MAX_DIGITS = 10
 @lru_cache(maxsize=1024)
 def _whole_number(cell: str, otherwise: int) -> int:
     text = cell.strip()
-    return int(text) if text.isdecimal() and len(text) < MAX_DIGITS else otherwise
+    return int(text) if is_whole(text) and len(text) < MAX_DIGITS else otherwise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from parsers.nvidia_smi_fields import DMON_FIELDS, PMON_FIELDS
-from parsers.sampled_cells import Malformed, read_number
+from parsers.sampled_cells import Malformed, is_whole, read_number
 from parsers.sampling import Sampling
 from parsers.series_model import NO_PROCESS
 
@@ -40,12 +40,12 @@ def read_monitor(texts: Iterable[str], sampling: Sampling) -> str:
 
 def _add_row(names: Sequence[str], cells: Sequence[str], sampling: Sampling) -> None:
     row = dict(zip(names, cells, strict=False))
-    if len(cells) != len(names) or not row["gpu"].isdecimal():
+    if len(cells) != len(names) or not is_whole(row["gpu"]):
         sampling.lose(f"not the {len(names)} columns of the header", sum(map(len, cells)))
         return
     fields = PMON_FIELDS if "pid" in row else DMON_FIELDS
     pid = row.get("pid", "")
-    if "pid" in row and not pid.isdecimal():
+    if "pid" in row and not is_whole(pid):
         return
     at_ns = _time(row, sampling)
     for name, field in fields.items():

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from parsers.dcgm_fields import BY_EXPORTER_NAME, DcgmField, is_blank
-from parsers.sampled_cells import LATEST_NS
+from parsers.sampled_cells import LATEST_NS, is_plain, is_whole
 from parsers.sampling import Sampling
 from parsers.series_model import NO_DEVICE, PlainSample
 
@@ -47,7 +47,10 @@ def read_prometheus(texts: Iterable[str], sampling: Sampling) -> str:
 
 
 def _samples(text: str, sampling: Sampling) -> list[Sample]:
+    numbers = text.rpartition("}")[2] if "}" in text else text.partition(" ")[2]
     try:
+        if not is_plain(numbers):
+            raise ValueError(numbers)
         return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     except ValueError:
         sampling.lose("not a sample of the Prometheus text format", len(text))
@@ -56,7 +59,7 @@ def _samples(text: str, sampling: Sampling) -> list[Sample]:
 
 def _add_gpu(field: DcgmField, sample: Sample, sampling: Sampling) -> None:
     gpu = sample.labels.get("gpu", "")
-    device = int(gpu) if gpu.isdecimal() and len(gpu) < MAX_DIGITS else NO_DEVICE
+    device = int(gpu) if is_whole(gpu) and len(gpu) < MAX_DIGITS else NO_DEVICE
     column = sampling.column(field.metric, sample.name, _entity(sample.labels, gpu), device)
     known = math.isfinite(sample.value) and not is_blank(sample.value)
     column.add(sample.value * field.scale if known else None, _at_ns(sample), sampling.lines.number)

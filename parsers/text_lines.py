@@ -1,4 +1,4 @@
-"""The lines of a log that any program may have written: UTF-8 or UTF-16, LF or CRLF, plain or gzip.
+"""The lines of a log that any program may have written: UTF-8 or UTF-16, LF, CRLF or CR, plain or gzip.
 
 Windows PowerShell writes UTF-16 with a byte order mark; shells and editors end the last line or leave it
 open. Memory is bounded: a line beyond MAX_LINE_CHARACTERS is skipped and counted, never held.
@@ -7,6 +7,7 @@ open. Memory is bounded: a line beyond MAX_LINE_CHARACTERS is skipped and counte
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Iterator
 
 from parsers.errors import UnreadableInput
@@ -38,7 +39,7 @@ class TextLines:
             if len(text) > MAX_LINE_CHARACTERS:
                 self._tally.lose("longer than any line that a sampler writes", self.number, len(text))
             else:
-                yield text.removesuffix("\r")
+                yield text
 
     def finish(self) -> tuple[str, int]:
         """(sha256, size in bytes) of the file, read to its end; what was lost in unpacking joins the
@@ -63,7 +64,8 @@ class TextLines:
     def _decoded(self) -> Iterator[str]:
         data = self._stream.read(READ_BYTES)
         utf16 = data.startswith(UTF16_MARKS)
-        decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8-sig")("replace")
+        of_text = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8-sig")("replace")
+        decoder = io.IncrementalNewlineDecoder(of_text, translate=True)
         if not utf16 and b"\x00" in data:
             raise UnreadableInput(f"{self.path}: binary data, not a text log")
         while data:

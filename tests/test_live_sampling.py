@@ -120,7 +120,7 @@ def test_two_gpus_give_their_series_in_the_units_of_their_metrics(play: Play) ->
         "memory.used": (Metric.MEMORY_USED_BYTES, 2 << 30),
         "power.draw": (Metric.POWER_W, 250.5),
         "GPM sm_util": (Metric.SM_ACTIVE_RATIO, 0.45),
-        "GPM any_tensor_util": (Metric.TENSOR_ACTIVE_RATIO, 0.9),
+        "GPM any_tensor_util": (Metric.TENSOR_ACTIVE_RATIO, 0.225),
     }
     for field, (metric, value) in expected.items():
         found = series(recording, "gpu 0", field)

@@ -42,6 +42,25 @@ def test_an_export_is_told_by_its_content_however_it_is_given(
     assert device["device_op_ratio"] == pytest.approx(0.3, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"start,end\n1,2\n", "no SQLite database: make one with nsys export"), (b"", "the file is empty")],
+)
+def test_a_file_given_as_an_export_that_is_none_is_told_so(
+    content: bytes, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "export.txt").write_bytes(content)
+    assert main(["layer1", "--nsys", str(tmp_path / "export.txt"), "--no-record"]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_trace_given_as_an_export_is_read_as_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = steady_trace().write(tmp_path / "trace.json")
+    assert document(capsys, "--nsys", str(path))["devices"][0]["method"] == "chrome-trace"
+
+
 def test_exports_and_traces_go_in_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steady().write(tmp_path / "a.sqlite")
     steady_trace().write(tmp_path / "b.json.gz")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parsers.loss import LossKind
+from parsers.sampled_cells import TIMES_READ
 from parsers.sampled_file import read_sampled
 from parsers.sampling import CLOCK_WENT_BACK
 from parsers.series_model import NO_DEVICE, FailureKind, Metric, SampledFile, Series
@@ -226,7 +227,7 @@ def test_a_last_line_without_an_end_may_be_cut_and_is_left_out(path: Path) -> No
 def test_a_row_without_a_time_is_lost_where_others_have_one(path: Path) -> None:
     file = read(path, smi_csv(rows([1])) + "yesterday, 0, 3 %, 5 MiB, 1.00 W\n")
     assert series(file).values.tolist() == [1.0]
-    assert losses(file) == ["line 3: no time in the time column"]
+    assert losses(file) == [f"line 3: no time in the time column ({TIMES_READ})"]
 
 
 @pytest.mark.parametrize(
@@ -234,11 +235,11 @@ def test_a_row_without_a_time_is_lost_where_others_have_one(path: Path) -> None:
 )
 def test_a_time_that_no_clock_shows_is_none(path: Path, text: str) -> None:
     file = read(path, f"timestamp, index, utilization.gpu [%]\n{text}, 0, 3 %\n")
-    assert file.series == () and losses(file) == ["line 2: no time in the time column"]
+    assert file.series == () and losses(file) == [f"line 2: no time in the time column ({TIMES_READ})"]
 
 
 def test_a_wrong_quote_is_no_quote(path: Path) -> None:
-    file = read(path, 'name, index, utilization.gpu [%]\nA "quick" card, 2, 17 %\n"B\r", 2, 18 %\n')
+    file = read(path, 'name, index, utilization.gpu [%]\nA "quick" card, 2, 17 %\n"B" "C", 2, 18 %\n')
     assert series(file, entity="gpu 2").values.tolist() == [17.0, 18.0]
 
 
@@ -264,6 +265,29 @@ def test_spellings_of_a_time(path: Path, text: str, seconds: float) -> None:
     at_ns = series(file).at_ns
     assert at_ns is not None and at_ns.tolist() == [START_NS + round(seconds * 10**9)]
     assert file.local_time == ("+" not in text)
+
+
+@pytest.mark.parametrize("more", ["", ".000", "000", ".5"])
+def test_unix_time_is_read_in_seconds_and_milliseconds(path: Path, more: str) -> None:
+    text = f"{START_NS // 10**9}{more}"
+    file = read(path, f"timestamp, index, utilization.gpu [%]\n{text}, 0, 1 %\n")
+    at_ns = series(file).at_ns
+    assert at_ns is not None and at_ns.tolist() == [START_NS + 5 * 10**8 * (more == ".5")]
+    assert not file.local_time
+
+
+@pytest.mark.parametrize("cell", ["3_0", "\u0663\u0660", "3_0 %", "\uff13\uff10"])
+def test_what_only_python_reads_as_a_number_is_none(path: Path, cell: str) -> None:
+    text = f"2025/07/01 23:00:36.000, 0, {cell}\n2025/07/01 23:00:37.000, \u0663, 30\n"
+    file = read(path, "timestamp, index, utilization.gpu [%]\n" + text)
+    assert series(file, entity="gpu 0").values.tolist() == []
+    assert losses(file) == ["line 2: a cell is no number"]
+    assert {one.entity for one in file.series} == {"gpu 0", "an unnamed gpu"}
+
+
+def test_a_log_whose_lines_end_in_a_carriage_return_alone_is_read(path: Path) -> None:
+    file = read(path, smi_csv(rows([1, 2, 3])).replace("\n", "\r"))
+    assert (series(file).values.tolist(), file.losses) == ([1.0, 2.0, 3.0], ())
 
 
 def test_what_scripts_print_around_it_is_kept_as_notes(path: Path) -> None:

@@ -40,6 +40,42 @@ def test_a_steady_log_passes_every_guard() -> None:
     assert {guard.code for guard in SAMPLED_GUARDS} - found.keys() == {"PK145"}
 
 
+def test_pk141_many_samples_of_one_moment_are_few() -> None:
+    at_one_time = series(Metric.NVML_UTIL_PCT, [30.0] * 100, at_s=[0] * 100)
+    found = fired(log_of(at_one_time), "PK141")
+    assert found.message.startswith("100 samples at 1 different time in the active stretch: sample 20")
+    whole_seconds = [n // 5 for n in range(5 * SERIES_MIN_SAMPLES)]
+    steady = series(Metric.NVML_UTIL_PCT, [30.0] * len(whole_seconds), at_s=whole_seconds)
+    assert not checks(log_of(steady))["PK141"].fired
+
+
+def test_pk173_idle_inside_the_load() -> None:
+    blips = [100.0, *[0.0] * 998, 100.0]
+    found = fired(log_of(util(blips)), "PK173")
+    assert (found.effect, found.message) == (
+        Effect.DIRECTIONAL,
+        "998 of 1,000 samples of the active stretch are 0",
+    )
+    assert not checks(log_of(util([100.0, 0.0] * 30)))["PK173"].fired
+    assert not checks(log_of(util([0.0] * 900 + [30.0] * 100)))["PK173"].fired
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ({SM: 0.1, Metric.TENSOR_ACTIVE_RATIO: 0.9}, "tensor active 90.0 %, SM active 10.0 %"),
+        ({SM: 0.1, Metric.SM_OCCUPANCY_RATIO: 0.3}, "SM occupancy 30.0 %, SM active 10.0 %"),
+        ({GR: 0.3, SM: 0.5}, "SM active 50.0 %, resident time 30.0 %"),
+    ],
+)
+def test_pk174_shares_exclude_each_other(shares: dict[Metric, float], says: str) -> None:
+    log = log_of(*(series(metric, [share] * 30) for metric, share in shares.items()))
+    found = fired(log, "PK174")
+    assert (found.effect, found.message.partition(": ")[0]) == (Effect.DIRECTIONAL, says)
+    possible = log_of(*(series(metric, [share] * 30) for metric, share in {GR: 0.9, SM: 0.5}.items()))
+    assert not checks(possible)["PK174"].fired
+
+
 def test_guards_on_cards_do_not_apply_to_a_log_without_any() -> None:
     assert checks(EMPTY).keys() == {"PK140", "PK146", "PK147", "PK148", "PK152"}
 
@@ -52,6 +88,8 @@ def test_pk140_no_sampled_values() -> None:
     others = fired(log_of(series(Metric.POWER_W, [70.0])), "PK140")
     assert others.message == "power.draw: no field that says how busy the card is"
     assert fired(EMPTY, "PK140").message == "nvidia-smi: no value of any GPU"
+    undated = log_of(losses=[Loss("100 lines from line 2 on: no time", -1, 0, 100, False)])
+    assert fired(undated, "PK140").message.endswith("of any GPU (100 lines from line 2 on: no time)")
     assert "PK140" not in checks(log_of(failures=[FailureKind.DRIVER]))
 
 
@@ -120,8 +158,14 @@ def test_pk145_mig_without_utilisation() -> None:
     asked = series(Metric.NVML_UTIL_PCT, [], missing=5)
     log = log_of(asked, series(Metric.POWER_W, [295.0] * 5), mig_devices=[0])
     assert fired(log, "PK145").effect is Effect.VOID
-    assert not checks(log_of(util([50.0] * 30), mig_devices=[0]))["PK145"].fired
+    assert not checks(log_of(series(GR, [0.5] * 30), mig_devices=[0]))["PK145"].fired
     assert "PK145" not in checks(log_of(asked, mig_devices=[1]))
+
+
+def test_pk145_a_utilisation_of_a_partitioned_card_is_of_no_instance() -> None:
+    found = fired(log_of(util([50.0] * 30), mig_devices=[0]), "PK145")
+    assert found.effect is Effect.DIRECTIONAL
+    assert found.message == "gpu 0 is partitioned (MIG), and utilization.gpu is of no instance of it"
 
 
 @pytest.mark.parametrize(
@@ -162,6 +206,8 @@ def test_pk150_scale_suspected() -> None:
     assert not checks(log_of(util([0.0, 1.0] * 15)))["PK150"].fired
     assert not checks(log_of(series(SM, [0.9] * 30)))["PK150"].fired
     assert "PK150" not in checks(log_of(util([0.0] * 30)))
+    none_left = log_of(series(Metric.NVML_UTIL_PCT, [], out_of_range=100))
+    assert fired(none_left, "PK150").message.endswith("were left out: utilization.gpu (100x)")
 
 
 def test_pk151_sampling_clock_stepped() -> None:

@@ -4,6 +4,7 @@ memory."""
 from __future__ import annotations
 
 import gzip
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -87,7 +88,9 @@ def test_lines_do_not_depend_on_how_the_file_is_cut(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_lines, "READ_BYTES", piece)
         lines, ended, _ = read(path, data)
-    whole = ("#" + text).split("\n")
-    last = whole.pop()
-    expected = [line.removesuffix("\r") for line in (*whole, *([last] if last else []))]
-    assert lines == expected and ended == (last == "")
+    *whole, last = re.split(r"\r\n|\r|\n", "#" + text)
+    assert lines == [*whole, *([last] if last else [])] and ended == (last == "")
+
+
+def test_a_carriage_return_alone_ends_a_line(path: Path) -> None:
+    assert read(path, b"a\rb\r\nc\r") == (["a", "b", "c"], True, ())

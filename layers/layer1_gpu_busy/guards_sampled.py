@@ -14,13 +14,14 @@ from layers.layer1_gpu_busy.sampled import HOLE_PERIODS
 from layers.layer1_gpu_busy.sampled_checks import (
     FAKE_ZERO_SAMPLES,
     HOLE_SHARE,
+    IDLE_INSIDE_SHARE,
     IDLE_SHARE,
     LOST_SHARE,
     MOVES_SHARE,
     RAMP_SHARE,
     SampledFacts,
 )
-from layers.layer1_gpu_busy.sampled_word import SM_EFFECTIVE, SM_INEFFECTIVE
+from layers.layer1_gpu_busy.sampled_word import IMPOSSIBLE_BY, SM_EFFECTIVE, SM_INEFFECTIVE
 
 NVML_UTILISATION = "NVML, nvmlUtilization_t: percent of the past period in which one or more kernels ran"
 
@@ -46,7 +47,8 @@ FEW_SAMPLED_VALUES = Guard(
     effect=Effect.DIRECTIONAL,
     sees="A mean of a handful of samples.",
     cause="So few are biased to the ramp, not merely noisy.",
-    detection=f"Fewer than {SERIES_MIN_SAMPLES} samples from the first to the last that is above 0.",
+    detection=f"Fewer than {SERIES_MIN_SAMPLES} samples, or different times of them, from the first to the "
+    "last that is above 0.",
     remedy=f"Sample under steady load until there are {SERIES_MIN_SAMPLES}: at one a second, half a "
     "minute.",
     source=f"{METHODOLOGY}, layer 1.",
@@ -105,7 +107,8 @@ MIG_WITHOUT_UTILISATION = Guard(
     effect=Effect.VOID,
     sees="N/A for the utilisation of a card that is drawing hundreds of watts.",
     cause="NVML gives no utilisation of a partitioned card (MIG), nor of its instances.",
-    detection="The log says that MIG is enabled, and no busy field has a value.",
+    detection="The log says that MIG is enabled, and no busy field has a value; directional where the card's "
+    "NVML utilisation has one, since it is that of no instance.",
     remedy="dcgmi dmon -e 1001,1002,1004 on the instances (dcgmi discovery -c lists them); values are "
     "relative to the instance.",
     source="nvidia-smi 590 on an H200 with MIG: [N/A] at 295 W; NVIDIA/DCGM issue 80.",
@@ -284,6 +287,35 @@ IDLE_EDGES_DECIDE = Guard(
     check=checks.idle_edges,
 )
 
+IDLE_INSIDE_THE_LOAD = Guard(
+    code="PK173",
+    name="idle-inside-the-load",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A low mean of a log that is 0 most of the time.",
+    cause="There was no steady load: a few requests, or nothing but a blip at both ends. Idle time without "
+    "requests says nothing of the host.",
+    detection=f"More than {limit(IDLE_INSIDE_SHARE)} of the samples from the first to the last above 0 are "
+    "exactly 0.",
+    remedy="Sample while the service works without a pause: start the load first, stop it last.",
+    source="perfkit's table of n: samples inside the load window.",
+    check=checks.idle_inside,
+)
+
+SHARES_EXCLUDE_EACH_OTHER = Guard(
+    code="PK174",
+    name="shares-exclude-each-other",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="Tensor pipes that are busier than the multiprocessors that they are part of.",
+    cause="The fields are of two cards, of two times, or one counter has stopped.",
+    detection=f"SM active above the resident time, or tensor active or SM occupancy above SM active, by more "
+    f"than {limit(IMPOSSIBLE_BY)}.",
+    remedy="Sample all fields of one card with one tool in one pass, and compare again.",
+    source="DCGM field definitions 1001 to 1004: each is a part of the one before.",
+    check=checks.exclude_each_other,
+)
+
 SAMPLED_GUARDS: tuple[Guard[SampledFacts], ...] = (
     NO_SAMPLED_VALUES,
     FEW_SAMPLED_VALUES,
@@ -303,4 +335,6 @@ SAMPLED_GUARDS: tuple[Guard[SampledFacts], ...] = (
     UTILISATION_OVER_READING,
     UTILISATION_WITHOUT_MEMORY,
     IDLE_EDGES_DECIDE,
+    IDLE_INSIDE_THE_LOAD,
+    SHARES_EXCLUDE_EACH_OTHER,
 )

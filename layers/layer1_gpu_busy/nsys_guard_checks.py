@@ -138,6 +138,6 @@ def no_kernels(facts: TraceFacts) -> Outcome | None:
 
 def _version(nsys: NsysFacts) -> tuple[int, int] | None:
     parts = nsys.capture.schema.split(".")
-    if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
+    if len(parts) < 2 or not all(part.isascii() and part.isdecimal() for part in parts[:2]):
         return None
     return int(parts[0]), int(parts[1])

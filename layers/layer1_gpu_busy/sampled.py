@@ -87,6 +87,7 @@ def analyse_entity(
         cadence_s=steps.cadence_s,
         longest_gap_s=steps.longest_gap_s,
         gap_share=steps.gap_share,
+        moments=_moments(busy, active) if timed and active else None,
         ramp_share=_ramp_share(busy[0], active) if busy and active else None,
         steps_back=int(np.count_nonzero(steps_ns < 0)),
         false_readings=_false_readings(series),
@@ -172,6 +173,12 @@ def _measure_steps(steps_ns: I64) -> _Steps:
         longest_gap_s=float(forward.max()) / NS_PER_S,
         gap_share=float(in_holes_ns / forward.sum()),
     )
+
+
+def _moments(busy: Iterable[Series], active: Span) -> int:
+    """Different times in the active stretch, of the series that has most of them."""
+    found = (np.unique(positions(one)) for one in busy)
+    return max(int(np.count_nonzero((at >= active.start) & (at <= active.end))) for at in found)
 
 
 def _ramp_share(series: Series, active: Span) -> float:

@@ -21,7 +21,7 @@ from layers.layer1_gpu_busy.sampled_model import (
     SampledAnalysis,
     Stats,
 )
-from layers.layer1_gpu_busy.sampled_word import RESIDENT, SM_INEFFECTIVE, Shares
+from layers.layer1_gpu_busy.sampled_word import RESIDENT, SM_INEFFECTIVE, Shares, why_impossible
 from layers.layer1_gpu_busy.thresholds import Thresholds, word_of
 from parsers.loss import LossKind
 from parsers.series_model import NO_DEVICE, FailureKind, Metric, Series
@@ -41,6 +41,9 @@ MOVED_FACTOR = 2.0
 choice."""
 MOVED_BYTES = 1 << 30
 """perfkit's choice: what an idle card's memory does not do."""
+IDLE_INSIDE_SHARE = 0.5
+"""Of the samples from the first to the last above 0. perfkit's choice: under steady load a service, however
+slow its host, runs some kernel in nearly every period of the sampler."""
 LOST_SHARE = 0.05
 HOLE_SHARE = 0.2
 """Of samples, and of time: beyond these what is missing could turn the mean. perfkit's choice."""
@@ -79,7 +82,8 @@ def no_values(facts: SampledFacts) -> Outcome | None:
     if entity is None and facts.file.failures:
         return None
     if entity is None:
-        return Outcome(True, f"{facts.file.source}: no value of any GPU")
+        lost = first_few(loss.what for loss in facts.file.losses)
+        return Outcome(True, f"{facts.file.source}: no value of any GPU{f' ({lost})' if lost else ''}")
     known = _primary(entity.whole_stats)
     if known is not None:
         return Outcome(False, f"{counted(known.n, 'sample')} of {known.field}")
@@ -102,9 +106,11 @@ def _fields(entity: EntitySamples) -> set[str]:
 def few_values(facts: SampledFacts) -> Outcome | None:
     if facts.primary is None:
         return None
-    n = facts.primary.n
-    advice = f": sample {SERIES_MIN_SAMPLES} times or more under load" if n < SERIES_MIN_SAMPLES else ""
-    return Outcome(n < SERIES_MIN_SAMPLES, f"{counted(n, 'sample')} in the active stretch{advice}")
+    n, moments = facts.primary.n, facts.entity.moments if facts.entity else None
+    few = min(n, moments or n) < SERIES_MIN_SAMPLES
+    advice = f": sample {SERIES_MIN_SAMPLES} times or more under load" if few else ""
+    at = f" at {counted(moments, 'different time')}" if moments is not None and moments < n else ""
+    return Outcome(few, f"{counted(n, 'sample')}{at} in the active stretch{advice}")
 
 
 def ramp_only(facts: SampledFacts) -> Outcome | None:
@@ -185,8 +191,11 @@ def mig_without_values(facts: SampledFacts) -> Outcome | None:
     entity = facts.entity
     if entity is None or entity.device not in facts.file.mig_devices:
         return None
-    missing = _primary(entity.whole_stats) is None
-    return Outcome(missing, f"{entity.entity} is partitioned (MIG)")
+    known = _primary(entity.whole_stats)
+    said = f"{entity.entity} is partitioned (MIG)"
+    if known is None or known.metric is not Metric.NVML_UTIL_PCT:
+        return Outcome(known is None, said)
+    return Outcome(True, f"{said}, and {known.field} is of no instance of it", Effect.DIRECTIONAL)
 
 
 def not_permitted(facts: SampledFacts) -> Outcome | None:
@@ -217,13 +226,15 @@ def several_processes(facts: SampledFacts) -> Outcome | None:
 
 
 def scale(facts: SampledFacts) -> Outcome | None:
-    if facts.entity is None or facts.primary is None:
+    if facts.entity is None:
         return None
     impossible = [s for s in facts.entity.series.values() if s.out_of_range]
     if impossible:
         fields = ", ".join(f"{s.field} ({s.out_of_range:,}x)" for s in impossible)
         return Outcome(True, f"values that the metric cannot have were left out: {fields}")
     util = facts.entity.series.get(Metric.NVML_UTIL_PCT)
+    if facts.primary is None:
+        return None
     if util is None or not len(util.values):
         return Outcome(False, "every value is one that its metric can have")
     fractions = int(np.count_nonzero(util.values % 1))
@@ -287,6 +298,21 @@ def reading_without_memory(facts: SampledFacts) -> Outcome | None:
         return None
     n = entity.false_readings
     return Outcome(n > 0, f"{counted(n, 'sample')} with utilisation above 0 and no memory in use")
+
+
+def idle_inside(facts: SampledFacts) -> Outcome | None:
+    if facts.primary is None:
+        return None
+    zero = round(facts.primary.zero_share * facts.primary.n)
+    message = f"{zero:,} of {counted(facts.primary.n, 'sample')} of the active stretch are 0"
+    return Outcome(facts.primary.zero_share > IDLE_INSIDE_SHARE, message)
+
+
+def exclude_each_other(facts: SampledFacts) -> Outcome | None:
+    if facts.entity is None or Metric.SM_ACTIVE_RATIO not in facts.shares or len(facts.shares) < 2:
+        return None
+    why = why_impossible(facts.shares)
+    return Outcome(bool(why), why or "every share is one that the others allow")
 
 
 def idle_edges(facts: SampledFacts) -> Outcome | None:

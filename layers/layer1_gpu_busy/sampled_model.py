@@ -65,6 +65,7 @@ class EntitySamples:
 
     `whole` and `active` are None where there is no sample at all, or none in which anything ran. `cadence_s`
     is the median step, `gap_share` the time in steps longer than HOLE_PERIODS of it; both None without times.
+    `moments`: different times of the active stretch, None without times.
     `ramp_share`: samples of the active stretch before it first came near its upper level. `steps_back` counts
     times that lie before the one above them. `false_readings`: samples that say a kernel ran while no memory
     was in use.
@@ -81,6 +82,7 @@ class EntitySamples:
     cadence_s: float | None
     longest_gap_s: float | None
     gap_share: float | None
+    moments: int | None
     ramp_share: float | None
     steps_back: int
     false_readings: int

@@ -32,6 +32,9 @@ the rounding of both and the shift of their periods stay below it."""
 RESIDENT = {Metric.NVML_UTIL_PCT: "NVML util", Metric.GR_ACTIVE_RATIO: "GR active"}
 """Readings of the time that any kernel was resident, and what they are called."""
 
+PARTS_OF_SMS = {Metric.TENSOR_ACTIVE_RATIO: "tensor active", Metric.SM_OCCUPANCY_RATIO: "SM occupancy"}
+"""Shares of the SMs' cycles or warps, which only an active SM has."""
+
 Shares = Mapping[Metric, float]
 """Mean of each metric over one stretch of time, as a share 0..1."""
 
@@ -41,7 +44,7 @@ KERNELS_NEXT = "kernels: perfkit roofline, and a trace for the kernels that take
 COUNTERS_NEXT = "how full the device was: dcgmi dmon -e 203,1001,1002,1004 under the same load"
 FILL_NEXT = "larger batches, or fewer and larger kernels; a trace shows which kernels leave SMs idle"
 ENGINE_NEXT = "kernels: a trace of the same engine (perfkit layer1 --trace FILE) shows which take the time"
-CARDS_NEXT = "sample one card with one tool, and compare again (perfkit explain PK158)"
+CARDS_NEXT = "sample one card with one tool, and compare again (perfkit explain PK158, PK174)"
 
 
 UNSEEN = "samples leave out copies, and a service without requests looks like a slow host"
@@ -64,6 +67,8 @@ def read_shares(shares: Shares, thresholds: Thresholds) -> Reading:
         return _one_at_a_time(ops, thresholds)
     resident = {name: shares[metric] for metric, name in RESIDENT.items() if metric in shares}
     sm = shares.get(Metric.SM_ACTIVE_RATIO)
+    if why := why_impossible(shares):
+        return Reading(Word.UNDECIDED, why, CARDS_NEXT)
     word, why, next_step, _ = _read(list(resident.values()), sm, thresholds)
     doubt = UNSEEN if word is Word.HOST_BOUND else ""
     return Reading(word, f"{_said(resident, sm)}: {why}", next_step, doubt)
@@ -78,6 +83,19 @@ def _one_at_a_time(ops: float, thresholds: Thresholds) -> Reading:
     return Reading(word, why, TRACE_NEXT, UNASKED if word is Word.HOST_BOUND else "")
 
 
+def why_impossible(shares: Shares) -> str:
+    """Why these cannot all be of one card at one time; empty where they can."""
+    sm, resident = shares.get(Metric.SM_ACTIVE_RATIO), [shares[m] for m in RESIDENT if m in shares]
+    if sm is None:
+        return ""
+    if resident and sm > max(resident) + IMPOSSIBLE_BY:
+        said = f"SM active {pct(sm)}, resident time {pct(max(resident))}"
+        return f"{said}: not one card at one time: an active SM has a kernel"
+    larger = {name: shares[m] for m, name in PARTS_OF_SMS.items() if shares.get(m, 0.0) > sm + IMPOSSIBLE_BY}
+    said = ", ".join(f"{name} {pct(share)}" for name, share in larger.items())
+    return f"{said}, SM active {pct(sm)}: not one card at one time: the SMs hold them" if larger else ""
+
+
 def _said(resident: Mapping[str, float], sm: float | None) -> str:
     parts = [f"{name} {pct(share)}" for name, share in resident.items()]
     return ", ".join(parts + ([f"SM active {pct(sm)}"] if sm is not None else []))
@@ -86,8 +104,6 @@ def _said(resident: Mapping[str, float], sm: float | None) -> str:
 def _read(resident: Sequence[float], sm: float | None, thresholds: Thresholds) -> Reading:
     if not resident:
         return _by_sms_alone(sm or 0.0, thresholds)
-    if sm is not None and sm > max(resident) + IMPOSSIBLE_BY:
-        return Reading(Word.UNDECIDED, "not one card at one time: an active SM has a kernel", CARDS_NEXT)
     if max(resident) <= thresholds.host_bound:
         return Reading(Word.HOST_BOUND, "no kernel for the rest of the time", TRACE_NEXT)
     if min(resident) >= thresholds.device_bound:

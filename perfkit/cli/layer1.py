@@ -114,6 +114,7 @@ def layer1(
     if live is None and (gpu_index or pid or server):
         raise UsageError("--gpu-index, --pid and --server go with --live")
     logs = [*(dcgm or []), *(smi or [])]
+    layer1_nsys.refuse_what_is_none(nsys or [])
     paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
     if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")

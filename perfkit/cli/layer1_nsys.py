@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -10,7 +11,9 @@ import typer
 from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.nsys_facts import NsysFacts, OsCallRow
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from parsers.nsys_file import looks_like_nsys, open_export
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE
+from parsers.regular_file import open_regular
 from perfkit.cli import output
 
 Nsys = Annotated[
@@ -18,8 +21,28 @@ Nsys = Annotated[
     typer.Option("--nsys", metavar="FILE", help="Sqlite exports of nsys; may be repeated."),
 ]
 
+TRACE_STARTS = (b"{", b"[", b"\x1f\x8b", b"\xef\xbb\xbf")
+LOOKED_AT_BYTES = 64
+"""What JSON and gzip begin with, after blanks or a byte order mark."""
+
 CALLS_SHOWN = 4
 GRAPHS = {GRAPH_MODE: "graph replays as a whole", NODE_MODE: "graph replays node by node"}
+
+
+def refuse_what_is_none(names: Iterable[str]) -> None:
+    """UnreadableInput, in words of exports, for a file that is given as one and is none; a trace passes."""
+    for name in names:
+        if os.path.isfile(name) and not looks_like_nsys(name) and not _may_be_a_trace(name):
+            with open_export(name):
+                pass
+
+
+def _may_be_a_trace(path: str) -> bool:
+    try:
+        with open_regular(path) as file:
+            return file.read(LOOKED_AT_BYTES).lstrip().startswith(TRACE_STARTS)
+    except OSError:
+        return False  # whoever opens it next says why
 
 
 def show_nsys(traces: Iterable[TraceAnalysis]) -> None:

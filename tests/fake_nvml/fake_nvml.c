@@ -172,7 +172,8 @@ int nvmlDeviceGetProcessUtilization(Device *d, Use *uses, unsigned *n, unsigned 
     return SUCCESS;
 }
 
-/* GPM: a snapshot is a point in time; every metric between two of them is the utilisation, SM half of it. */
+/* GPM: a snapshot is a point in time; the engine's metric between two of them is the
+   utilisation, that of the SMs half of it, every other (what the SMs hold, such as tensor pipes) a quarter. */
 typedef struct { int gpu, taken; } Snapshot;
 typedef struct { unsigned metric; int result; double value; const char *names[3]; } Metric;
 typedef struct { unsigned version, n; Snapshot *before, *now; Metric metrics[333]; } MetricsGet;
@@ -193,7 +194,7 @@ int nvmlGpmMetricsGet(MetricsGet *get) {
     if (!get->before->taken || !get->now->taken) return NOT_SUPPORTED;
     for (unsigned i = 0; i < get->n; i++) {
         get->metrics[i].result = get->metrics[i].metric == 10 ? NOT_SUPPORTED : SUCCESS; /* no DRAM metric */
-        get->metrics[i].value = get->metrics[i].metric == 2 ? util / 2 : util;
+        get->metrics[i].value = util / (get->metrics[i].metric == 1 ? 1 : get->metrics[i].metric == 2 ? 2 : 4);
     }
     return SUCCESS;
 }
