@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sample_engine.config.resolve import resolve
+from sample_engine.device import Device
 from sample_engine.dtypes import INT64
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.models.sizes import CODEBOOKS
@@ -30,7 +31,7 @@ Samples = npt.NDArray[np.int16]
 class Studio:
     """A stage with its device and counters; codes come from the device's other stream, as in the engine."""
 
-    device: EmulatedDevice
+    device: Device
     stage: VocoderStage
     metrics: Metrics
     on_device: bool = True
@@ -69,7 +70,7 @@ class Studio:
 
 
 @contextmanager
-def studio_on(device: EmulatedDevice, **options: Any) -> Iterator[Studio]:
+def studio_on(device: Device, **options: Any) -> Iterator[Studio]:
     """A tiny stage; options are settings by their flat names, over the baseline."""
     settings = resolve(options={"size": "tiny", "preset": "baseline", **options}).settings
     with Metrics() as metrics:
