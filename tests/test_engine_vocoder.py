@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sample_engine.config.resolve import resolve
+from sample_engine.config.settings import Settings
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.primitives.promise import Promise
 from sample_engine.stages.stage import NoFreeSlot
@@ -182,6 +185,27 @@ def test_graphs_at_start_cover_what_the_settings_let_expect(device: EmulatedDevi
         assert [(one.items, one.frames) for one in some.stage.graphs.captured] == [(1, 4)]
     with studio_on(device, cuda_graph=True, chunk_frames=4, graph_coverage=1.0) as some:
         assert [one.frames for one in some.stage.graphs.captured] == [4, 3, 2, 1]
+
+
+def test_switches_can_be_taken_over_while_nothing_runs(device: EmulatedDevice) -> None:
+    def switched(**options: Any) -> Settings:
+        return resolve(options={"size": "tiny", "preset": "baseline", **options}).settings
+
+    def shapes(some: Studio) -> set[tuple[int, int]]:
+        return {(one.items, one.frames) for one in some.stage.graphs.captured if one.items < 4}
+
+    with studio_on(device) as some:
+        some.stage.configure(switched(cuda_graph=True, chunk_frames=2))
+        assert shapes(some) == {(1, 1), (1, 2)}
+        some.stage.configure(switched(cuda_graph=True, chunk_frames=1, vocoder_batch="exact-length"))
+        assert shapes(some) == {(1, 1), (2, 1)}
+        some.stage.configure(switched())
+        slots = some.open(2)
+        some.speak(*((slot, codes_of(slot, 1)) for slot in slots))
+        assert some.stage.graphs.coverage.share == 0
+        assert (some.count("vocoder_items", "single"), some.stage.max_batch) == (2, 1)
+        with pytest.raises(ValueError, match="nothing runs"):
+            some.stage.configure(switched())
 
 
 def test_only_open_slots_and_lengths_that_fit_are_taken(plain: Studio) -> None:

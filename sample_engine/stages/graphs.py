@@ -101,6 +101,7 @@ class Graphs(Generic[Key]):
         for graph in self._graphs.values():
             graph.close()
         self._graphs.clear()
+        self.reserved_bytes = 0
 
     def _captured(self, key: Key) -> bool:
         try:

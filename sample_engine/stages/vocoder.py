@@ -72,7 +72,6 @@ class VocoderStage:
 
     def __init__(self, device: Device, stream: Stream, settings: Settings, metrics: Metrics) -> None:
         self.size = VOCODER_SIZES[settings.size]
-        self.exact_length = settings.switches.vocoder_batch == "exact-length"
         self._device, self._stream, self._metrics = device, stream, metrics
         self._slots = Slots(settings.limits.max_running_requests)
         self._ready: set[int] = set()
@@ -81,6 +80,7 @@ class VocoderStage:
         self.promise = self._found_promise(settings.chunk_frames)
         self._ports = Ports(stream, self._buckets[-1], self.size.longest)
         self._behind: VocoderPending | None = None
+        self._captured_for: tuple[bool, int] | None = None
         self.graphs = Graphs(device, stream, self._step, self._reset, metrics, STAGE)
         self.configure(settings)
 
@@ -88,17 +88,12 @@ class VocoderStage:
         """Take over the switches; only while no slot is open."""
         if self._ready:
             raise ValueError("the vocoder can be reconfigured only while nothing runs")
-        switches, device, stream = settings.switches, self._device, self._stream
-        exact_length = switches.vocoder_batch == "exact-length"
-        if exact_length != self.exact_length:
-            self.graphs.close()
-            self.exact_length = exact_length
-            self.graphs = Graphs(device, stream, self._step, self._reset, self._metrics, STAGE)
-        self.graphs.enabled = switches.cuda_graph
-        if switches.cuda_graph and not self.graphs.captured and not self.graphs.failure:
-            expected = expected_lengths(settings.chunk_frames, AR_SIZES[settings.size].positions)
-            budget_bytes = settings.graph_budget_bytes - int(self._metrics.get("engine_graph_bytes", "ar"))
-            self.capture(expected, settings.graph_coverage, budget_bytes)
+        self.exact_length = settings.switches.vocoder_batch == "exact-length"
+        self.graphs.enabled = settings.switches.cuda_graph
+        wanted = self.exact_length, settings.chunk_frames
+        if self.graphs.enabled and not self.graphs.failure and self._captured_for != wanted:
+            self._captured_for = wanted
+            self._capture_expected(settings)
 
     @property
     def max_batch(self) -> int:
@@ -145,8 +140,10 @@ class VocoderStage:
 
     def capture(self, counts: Mapping[int, int], share: float, budget_bytes: int) -> None:
         """Capture graphs of the lengths that make up this share of the counted ones, as memory allows, and
-        use them. The memory of a length is scaled from a trial: all that a step makes grows with its rows.
+        use them instead of those there are. The memory of a length is scaled from a trial: all that a step
+        makes grows with its rows.
         """
+        self.graphs.close()
         self.graphs.enabled = True
         buckets = self._buckets if self.exact_length else self._buckets[:1]
         trial = ChunkShape(1, max(counts, key=lambda frames: counts[frames]))
@@ -160,6 +157,11 @@ class VocoderStage:
         seen, captured = self.graphs.coverage, self.graphs.captured
         shapes = {*captured, *seen.replays, *seen.eager}
         return [self._coverage_of(frames) for frames in sorted({one.frames for one in shapes})]
+
+    def _capture_expected(self, settings: Settings) -> None:
+        expected = expected_lengths(settings.chunk_frames, AR_SIZES[settings.size].positions)
+        others_bytes = int(self._metrics.get("engine_graph_bytes", "ar"))
+        self.capture(expected, settings.graph_coverage, settings.graph_budget_bytes - others_bytes)
 
     def _found_promise(self, chunk_frames: int) -> Promise:
         """For chunks of the usual length, and of one frame, for which BLAS may take other paths."""
