@@ -110,6 +110,10 @@ TRAPS: dict[str, tuple[PreflightFacts, PreflightFacts]] = {
     "memory-held": (facts([card(IDLE, 30.0 * GIB)]), facts([card(IDLE, 1.0 * GIB)])),
     "utilisation-unknown": (facts([(gpu(mig=True), [], [0.0])]), facts([card(IDLE)])),
     "few-gpu-samples": (facts([card(IDLE[:9])]), facts([card(IDLE[:10])])),
+    "card-unseen-at-the-end": (
+        facts(asked_s=30, ended_ns=30 * 10**9),
+        facts(asked_s=3, ended_ns=3 * 10**9),
+    ),
     "gpu-slowed-down": (
         facts([(gpu(slowdowns=("power cap",)), IDLE, [0.0])]),
         facts([(gpu(slowdowns=()), IDLE, [0.0])]),
@@ -223,3 +227,12 @@ def test_the_guard_of_differences_is_in_the_catalogue() -> None:
 
     names = {guard.name for guard in CATALOGUE}
     assert names >= {guard.name for guard in PREFLIGHT_GUARDS} | {g.name for g in DIFFERENCE_GUARDS}
+
+
+@pytest.mark.parametrize(("asked_s", "fires"), [(3, False), (3.9, False), (4, True), (30, True)])
+def test_a_card_that_nobody_saw_at_the_end_is_only_a_hint(asked_s: float, fires: bool) -> None:
+    """Its thirty samples end at 2.9 s."""
+    made = facts([(gpu(), [0.0] * 30, [0.0])], asked_s=asked_s, ended_ns=int(asked_s * 1e9))
+    checked = {c.code: c for c in judge(made).guards}["PK028"]
+    assert checked.fired is fires
+    assert judge(made).verdict.directional is fires

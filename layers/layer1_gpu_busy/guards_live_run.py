@@ -94,7 +94,7 @@ TIME_NOT_COVERED = Guard(
     detection=f"The samples of a card, first to last, reach over less than {limit(MIN_COVERED_SHARE)} of the "
     "seconds asked for; or the sampling was told to end.",
     remedy="See why in the notes on the sampler (the driver's words, dmesg for Xid), and sample again.",
-    source="perfkit: nvidia-smi -lms was seen to end with code 0, and to stall, in the midst of a sampling.",
+    source="perfkit: a sampler that ends or stalls leaves samples that look like any others.",
     check=_not_covered,
 )
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time_ns
 
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.inventory_model import Inventory
@@ -49,6 +49,7 @@ def collect(request: Request, step: Callable[[], None] = lambda: None) -> Prefli
         software = read_software(request.python, request.folder, request.pin_files)
         snapshot = take_snapshot(request.subject, inventory, software)
         _wait(until, step)
+        ended_ns = time_ns()
     processes = scan()
     gpus = tuple(gpu_states(inventory.gpus, live.recordings))
     host_pids = sees_host_pids()
@@ -64,6 +65,8 @@ def collect(request: Request, step: Callable[[], None] = lambda: None) -> Prefli
         software=software,
         snapshot=snapshot,
         host_pids=host_pids,
+        asked_s=request.seconds,
+        ended_ns=ended_ns,
     )
 
 

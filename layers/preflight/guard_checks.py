@@ -11,10 +11,16 @@ from layers.preflight.gpu_choice import GIB, MIN_SAMPLES, State
 from layers.preflight.model import PreflightFacts
 from layers.preflight.process_tree import Family, Kind
 from layers.preflight.software import EditablePackage
+from layers.preflight.watch import times
+from parsers.series_model import Metric
 
 STEADY_GOVERNOR = "performance"
 MIN_CORES = 4
 """Scheduler, front, load client and samplers each want one (methodology 1.2: disjoint ranges of cores)."""
+MAX_UNSEEN_SHARE = 0.2
+"""Of the time of the samples, at its end. perfkit's choice."""
+CALL_S = 1.0
+"""Of a short time: the last call of a slow driver (340 ms reported) may still be under way."""
 
 
 def persistent(facts: PreflightFacts) -> Outcome | None:
@@ -48,6 +54,21 @@ def few_samples(facts: PreflightFacts) -> Outcome | None:
         return None
     said = f"gpu {chosen.gpu.index}: {counted(chosen.samples, 'sample')}"
     return Outcome(chosen.samples < MIN_SAMPLES, said)
+
+
+def unseen_at_the_end(facts: PreflightFacts) -> Outcome | None:
+    """Of the recommended card: how long nobody had looked at it when the time was over."""
+    if facts.chosen is None or not facts.ended_ns:
+        return None
+    name = f"gpu {facts.chosen.gpu.index}"
+    series = [s for recording in facts.recordings for s in recording.file.series if s.entity == name]
+    looks = [times(one) for one in series if one.metric is Metric.NVML_UTIL_PCT]
+    last_ns = [int(at_ns[-1]) for at_ns in looks if len(at_ns)]
+    if not last_ns:
+        return None
+    unseen_s = max(0.0, (facts.ended_ns - max(last_ns)) / 1e9)
+    said = f"{name}: no sample in the last {unseen_s:.1f} of {facts.asked_s:g} s"
+    return Outcome(unseen_s > max(CALL_S, MAX_UNSEEN_SHARE * facts.asked_s), said)
 
 
 def slowed_down(facts: PreflightFacts) -> Outcome | None:

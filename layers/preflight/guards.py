@@ -6,7 +6,7 @@ One entry per guard, with the trap in words; the functions that look for them ar
 from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard
-from layers.evidence.wording import counted
+from layers.evidence.wording import counted, limit
 from layers.preflight import guard_checks as checks
 from layers.preflight.gpu_choice import BUSY_PCT, MEMORY_MOVES_BYTES, MIN_SAMPLES
 from layers.preflight.guard_checks import MIN_CORES
@@ -249,5 +249,18 @@ PREFLIGHT_GUARDS: tuple[Guard[PreflightFacts], ...] = (
         remedy="Drive the load from another machine, or judge by the client's own lag (Layer 3 does).",
         source=f"{METHODOLOGY}: disjoint ranges of cores for server and client, recorded in the report.",
         check=checks.few_cores,
+    ),
+    Guard(
+        code="PK028",
+        name="card-unseen-at-the-end",
+        layer="preflight",
+        effect=Effect.DIRECTIONAL,
+        sees="A free card whose sampler had ended.",
+        cause="The sampler ended, hung in the driver, or lost the card; who came after that was not seen.",
+        detection="No sample of the recommended card in the last "
+        f"{limit(checks.MAX_UNSEEN_SHARE)} of the time, nor in the last second.",
+        remedy="See the notes on the sampler (--json: sampling), and run perfkit preflight again.",
+        source="perfkit: a sampler that ends or stalls leaves samples that look like any others.",
+        check=checks.unseen_at_the_end,
     ),
 )

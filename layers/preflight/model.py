@@ -14,7 +14,10 @@ from layers.preflight.software import Software
 
 @dataclass(frozen=True, slots=True)
 class PreflightFacts:
-    """Everything of one pre-flight. `wanted` is the GPU that was asked for, `chosen` the one recommended."""
+    """Everything of one pre-flight. `wanted` is the GPU that was asked for, `chosen` the one recommended.
+
+    `asked_s` is how long the cards were to be sampled, `ended_ns` when that was over (unix ns; 0: not known).
+    """
 
     inventory: Inventory
     recordings: tuple[Recording, ...]
@@ -27,6 +30,8 @@ class PreflightFacts:
     software: Software
     snapshot: Snapshot
     host_pids: bool
+    asked_s: float = 0.0
+    ended_ns: int = 0
 
     def of_kind(self, kind: Kind) -> list[Family]:
         return [family for family in self.families if family.kind is kind]
