@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect
 from layers.evidence.store import Investigation
 from layers.evidence.store_rows import Run, StoredFinding, StoredGuard, StoredMeasurement
+from layers.preflight.watch_judge import COMMAND as WATCH
 from parsers.errors import StoreError
 from reports.artifacts import ArtifactFinder, artifacts_of
 from reports.environment import environment
@@ -23,6 +24,7 @@ from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_s
 from reports.layer1_unknowns import not_measured, not_shown
 from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
 from reports.model import RawValue, Report, RunVerdict, Validity
+from reports.watch_section import WatchRun
 
 TITLES_NAMED, CARDS_NAMED = 3, 2
 """Runs and kinds of device that the report's title names one by one."""
@@ -74,7 +76,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
         verdicts=tuple(map(_run_verdict, counting)),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(counting, preflight, commands),
+        layers=layers_walked(counting, preflight, _watches(recorded, artifacts), commands),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
         not_measured=tuple(not_measured(counting, preflight)),
@@ -94,7 +96,7 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
     documents: dict[int, Layer1Document] = {}
     unreadable: dict[int, str] = {}
     for run in runs:
-        if _is(run, PREFLIGHT.command):
+        if _is(run, PREFLIGHT.command) or _is(run, WATCH):
             continue
         if not _is(run, LAYER_1.command):
             unreadable[run.id] = f"this report does not cover perfkit {run.document['command']}"
@@ -104,6 +106,19 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
         except StoreError as error:
             unreadable[run.id] = str(error)
     return documents, unreadable
+
+
+def _watches(recorded: Recorded, artifacts: dict[int, ArtifactFinder]) -> list[WatchRun]:
+    """All of them: each is of a time of its own."""
+    return [
+        WatchRun(
+            run,
+            tuple(m.measurement for m in recorded.measurements if m.run_id == run.id),
+            artifacts[run.id].all,
+        )
+        for run in recorded.runs
+        if _is(run, WATCH)
+    ]
 
 
 def _counting(

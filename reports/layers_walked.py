@@ -10,6 +10,7 @@ from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
 from reports.preflight_section import preflight_layer
+from reports.watch_section import WatchRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ KNOWN = (
     KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress"),
 )
 
+SAMPLED_LIVE = "sampling"
+"""The section of a run that measured while it ran; what is read from files was measured at another time."""
+
 NOT_IN_VERSION = "not in this version of perfkit"
 NOT_RECORDED = "no run of it is recorded"
 NONE_COUNTS = "no recorded run of it counts; see the dropped runs"
@@ -49,22 +53,27 @@ UNMEASURED_EFFECTS = (
 
 
 def layers_walked(
-    runs: Sequence[Layer1Run], preflight: Run | None, commands: Collection[str]
+    runs: Sequence[Layer1Run],
+    preflight: Run | None,
+    watches: Sequence[WatchRun],
+    commands: Collection[str],
 ) -> tuple[Layer, ...]:
     """One row for every layer; `commands` are those that this perfkit has."""
-    return tuple(_layer(known, runs, preflight, commands) for known in KNOWN)
+    return tuple(_layer(known, runs, preflight, watches, commands) for known in KNOWN)
 
 
 def _layer(
     known: KnownLayer,
     runs: Sequence[Layer1Run],
     preflight: Run | None,
+    watches: Sequence[WatchRun],
     commands: Collection[str],
 ) -> Layer:
     if known is LAYER_1 and runs:
         return _layer1(runs)
-    if known is PREFLIGHT and preflight is not None:
-        return preflight_layer(known.title, known.question, preflight)
+    if known is PREFLIGHT and (preflight is not None or watches):
+        live = [r.run for r in runs if SAMPLED_LIVE in r.run.document]
+        return preflight_layer(known.title, known.question, preflight, watches, live)
     return Layer(known.title, known.question, _why_not_run(known, runs, commands))
 
 
