@@ -206,6 +206,9 @@ def test_switches_can_be_taken_over_while_nothing_runs(device: EmulatedDevice) -
         assert (some.count("vocoder_items", "single"), some.stage.max_batch) == (2, 1)
         with pytest.raises(ValueError, match="nothing runs"):
             some.stage.configure(switched())
+        some.close(slots)
+        with pytest.raises(ValueError, match="chunk_frames is 1 to 100"):
+            some.stage.configure(switched(chunk_frames=0))
 
 
 def test_only_open_slots_and_lengths_that_fit_are_taken(plain: Studio) -> None:

@@ -114,3 +114,15 @@ def test_a_length_whose_graphs_do_not_fit_is_passed_over_for_one_that_does() -> 
         some.stage.capture({FRAMES: 5, 2: 1}, 1.0, 4 * MIB)
         assert {one.frames for one in some.stage.graphs.captured} == {2}
         assert some.stage.graphs.failure == ""
+
+
+def test_a_capture_that_runs_out_of_memory_ends_graphs_for_good(expected: list[Samples]) -> None:
+    with narrow(vocoder_batch="exact-length") as some:
+        held = hog(some, MIB // 2)
+        some.stage.capture({FRAMES: 1}, 1.0, BUDGET_BYTES)
+        del held
+        assert (some.stage.graphs.captured, some.count("graph_failures")) == ([], 1)
+        some.stage.capture({1: 1}, 1.0, BUDGET_BYTES)
+        assert some.stage.graphs.captured == []
+        np.testing.assert_array_equal(some.stream(codes_of(0, 2 * FRAMES), [FRAMES] * 2), expected[0])
+        assert some.stage.graphs.coverage.share == 0

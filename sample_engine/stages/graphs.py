@@ -72,7 +72,7 @@ class Graphs(Generic[Key]):
                 self._count("skipped", len(keys) - index)
                 log.warning("%s: no graph for %s, %d bytes are taken", self._stage, keys[index:], taken)
                 return
-            if not self._captured(key):
+            if self.failure or not self._captured(key):
                 return
 
     def trial(self, key: Key) -> int:
@@ -82,7 +82,8 @@ class Graphs(Generic[Key]):
         before = self.reserved_bytes
         if self._captured(key):
             self._graphs.pop(key).close()
-        taken, self.reserved_bytes = self.reserved_bytes - before, before
+        taken = self.reserved_bytes - before
+        self._note_reserved(before)
         return taken
 
     def run(self, key: Key) -> None:
@@ -101,7 +102,7 @@ class Graphs(Generic[Key]):
         for graph in self._graphs.values():
             graph.close()
         self._graphs.clear()
-        self.reserved_bytes = 0
+        self._note_reserved(0)
 
     def _captured(self, key: Key) -> bool:
         try:
@@ -119,9 +120,12 @@ class Graphs(Generic[Key]):
             self._reset()
         self._graphs[key] = graph
         self._count("captures")
-        self.reserved_bytes += self._device.memory().reserved_bytes - before
-        self._metrics.set("engine_graph_bytes", self.reserved_bytes, self._stage)
+        self._note_reserved(self.reserved_bytes + self._device.memory().reserved_bytes - before)
         return True
+
+    def _note_reserved(self, size_bytes: int) -> None:
+        self.reserved_bytes = size_bytes
+        self._metrics.set("engine_graph_bytes", size_bytes, self._stage)
 
     def _replayed(self, graph: Graph) -> bool:
         try:

@@ -77,17 +77,19 @@ class VocoderStage:
         self._ready: set[int] = set()
         self._buckets = item_buckets(settings.vocoder_max_batch)
         self._vocoder = make_vocoder(Weights(stream, settings.seed, "vocoder."), self.size, self._slots.rows)
-        self.promise = self._found_promise(settings.chunk_frames)
         self._ports = Ports(stream, self._buckets[-1], self.size.longest)
         self._behind: VocoderPending | None = None
         self._captured_for: tuple[bool, int] | None = None
         self.graphs = Graphs(device, stream, self._step, self._reset, metrics, STAGE)
         self.configure(settings)
+        self.promise = self._found_promise(settings.chunk_frames)
 
     def configure(self, settings: Settings) -> None:
         """Take over the switches; only while no slot is open."""
         if self._ready:
             raise ValueError("the vocoder can be reconfigured only while nothing runs")
+        if not 1 <= settings.chunk_frames <= self.size.longest:
+            raise ValueError(f"chunk_frames is 1 to {self.size.longest}, not {settings.chunk_frames}")
         self.exact_length = settings.switches.vocoder_batch == "exact-length"
         self.graphs.enabled = settings.switches.cuda_graph
         wanted = self.exact_length, settings.chunk_frames
@@ -165,8 +167,6 @@ class VocoderStage:
 
     def _found_promise(self, chunk_frames: int) -> Promise:
         """For chunks of the usual length, and of one frame, for which BLAS may take other paths."""
-        if not 1 <= chunk_frames <= self.size.longest:
-            raise ValueError(f"chunk_frames is 1 to {self.size.longest}, not {chunk_frames}")
         probes = [probe for frames in (1, chunk_frames) for probe in vocoder_probes(self._vocoder, frames)]
         return find_promise(self._device, self._stream, probes, self._buckets)
 
