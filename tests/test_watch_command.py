@@ -262,7 +262,8 @@ def test_a_neighbour_that_comes_during_the_sampling_is_noted_PK165(
     log = tmp_path / "artifacts" / "samples-gpu-watch.log"
 
     def come() -> None:
-        wait_for(lambda: log.exists() and f"process.listed#{ours}" in log.read_text(), "no look was taken")
+        looks = [f"process.listed#{ours}", '"probe":"processes","entity":"gpu 1"']
+        wait_for(lambda: log.exists() and all(look in log.read_text() for look in looks), "no look was taken")
         listing.write_text(f"0:{ours}:2000:40,1:{theirs}:900:80")
 
     coming = threading.Thread(target=come)
