@@ -16,7 +16,7 @@ import pytest
 
 from layers.collectors.gpu import live as live_module
 from layers.collectors.gpu import smi_source
-from layers.collectors.gpu.live import LiveSampling
+from layers.collectors.gpu.live import LiveSampling, free_path
 from layers.collectors.gpu.readings import Recording, read_recording
 from parsers.errors import UnreadableInput, UsageError
 from parsers.series_model import FailureKind, Metric, Series
@@ -395,6 +395,25 @@ def test_a_second_sampling_in_one_folder_keeps_the_first(play: Play, tmp_path: P
     first, second = one(play(util="90", seconds=0.1)), one(play(util="10", seconds=0.1))
     assert first.file.path != second.file.path
     assert series(read_recording(Path(first.file.path)), "gpu 0", "utilization.gpu").values[0] == 90
+
+
+def test_two_samplings_at_once_in_one_folder_have_files_of_their_own(prepare: Play) -> None:
+    first, second = prepare(util="90"), prepare(util="90")
+    with first, second:
+        time.sleep(0.3)
+    paths = {one(live).file.path for live in (first, second)}
+    assert len(paths) == 2 and all(one(live).start.source == "nvml" for live in (first, second))
+    assert one(first).file.losses == one(second).file.losses == ()
+
+
+def test_names_are_taken_at_once_and_given_back_where_nothing_is_recorded(play: Play, tmp_path: Path) -> None:
+    assert [free_path(tmp_path, "x").name for _ in range(3)] == [
+        "samples-x.log",
+        "samples-x-2.log",
+        "samples-x-3.log",
+    ]
+    assert play(util="90", init="18").recordings == ()
+    assert not list(tmp_path.glob("samples-nvml*.log"))
 
 
 def test_a_damaged_line_is_a_loss_and_the_rest_is_read(play: Play) -> None:

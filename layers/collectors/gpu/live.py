@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -65,10 +66,17 @@ class Sampler:
         if said == READY:
             return ""
         ended = self.stop()
+        self._discard()
         if not answered:
             return f"{self.source}: no answer in {timeout_s:g} s"
         said = said.removeprefix(f"{self.source}: ")
         return f"{self.source}: {said}" if said else ended
+
+    def _discard(self) -> None:
+        """Remove the recording of a sampler that recorded nothing."""
+        with suppress(OSError):
+            if self.path.stat().st_size == 0:
+                self.path.unlink()
 
     def stop(self) -> str:
         """End the process; nothing if it went well, else what went wrong."""
@@ -162,6 +170,19 @@ class LiveSampling:
 
 
 def free_path(folder: Path, source: str) -> Path:
-    """A name that no earlier sampling in this folder took: recordings are never appended to."""
-    taken = len(list(folder.glob(f"samples-{source}*.log")))
-    return folder / f"samples-{source}{f'-{taken + 1}' if taken else ''}.log"
+    """A name that no other sampling in this folder has, earlier or now; taken by making an empty file."""
+    path, number = folder / f"samples-{source}.log", 1
+    while not _take(path):
+        number += 1
+        path = folder / f"samples-{source}-{number}.log"
+    return path
+
+
+def _take(path: Path) -> bool:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # the sampler says why it cannot write there
+        pass
+    return True
