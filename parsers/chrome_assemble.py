@@ -15,16 +15,7 @@ import numpy as np
 
 from parsers.chrome_around import parse_around
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_columns import (
-    DEVICE_COLUMNS,
-    HOST_COLUMNS,
-    Chunk,
-    Column,
-    Fault,
-    Parts,
-    concatenate,
-    translate,
-)
+from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk, Column, concatenate, translate
 from parsers.chrome_lanes import move_device_lanes
 from parsers.chrome_meta import find_producer, read_meta
 from parsers.chrome_model import (
@@ -36,6 +27,7 @@ from parsers.chrome_model import (
     HostSpans,
     Track,
 )
+from parsers.chrome_parts import Fault, Parts
 from parsers.chrome_ranges import close_ranges
 from parsers.chrome_sequential import Ending
 from parsers.loss import Loss

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parsers.byte_search import find_all
-from parsers.chrome_columns import Parts
 from parsers.chrome_event import (
     EVENTS,
     EXACT_EVENTS,
@@ -24,6 +23,7 @@ from parsers.chrome_event import (
     to_nanoseconds,
 )
 from parsers.chrome_layout import NESTED_LIST
+from parsers.chrome_parts import Parts
 from parsers.chrome_rows import Convert, add_rows
 from parsers.chrome_salvage import Bearing, salvage
 

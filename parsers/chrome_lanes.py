@@ -11,8 +11,9 @@ import re
 
 import numpy as np
 
-from parsers.chrome_columns import HOST_COLUMNS, Parts, concatenate
+from parsers.chrome_columns import HOST_COLUMNS, concatenate
 from parsers.chrome_model import KERNEL, MEMCPY, MEMSET, NO_CORRELATION, UNKNOWN_BYTES, Track
+from parsers.chrome_parts import Parts
 
 _PROCESS = re.compile(r"/device:GPU:(\d{1,9})\b")
 _THREAD = re.compile(r"Stream #(\d{1,18})\b")

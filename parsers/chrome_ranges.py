@@ -7,8 +7,9 @@ from collections import defaultdict
 import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
-from parsers.chrome_columns import Chunk, Fault, OpenRange, Parts
+from parsers.chrome_columns import Chunk
 from parsers.chrome_model import NO_CORRELATION, NO_STREAM, UNKNOWN_BYTES
+from parsers.chrome_parts import Fault, OpenRange, Parts
 
 Pair = tuple[OpenRange, int]
 """A begin event and the time of its end (ns)."""

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
-from parsers.chrome_columns import Chunk, Column, Fault, OpenRange, Parts
+from parsers.chrome_columns import Chunk, Column
 from parsers.chrome_event import (
     BAD_NS,
     MISSING_NS,
@@ -35,6 +35,7 @@ from parsers.chrome_model import (
     Collective,
     GemmShape,
 )
+from parsers.chrome_parts import Fault, OpenRange, Parts
 
 Events = Sequence[Event | ExactEvent]
 Convert = Callable[[Sequence[Any]], I64 | None]

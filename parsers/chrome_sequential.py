@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from parsers.chrome_around import AROUND_LIMIT_BYTES
 from parsers.chrome_block import BlockDecoder, Reading
-from parsers.chrome_columns import Parts
 from parsers.chrome_event import NOT_JSON
 from parsers.chrome_layout import explain_no_events, find_events, last_boundary
+from parsers.chrome_parts import Parts
 from parsers.chrome_salvage import EVENT_LIMIT_BYTES, Bearing
 from parsers.loss import Loss
 from parsers.text_stream import TextStream

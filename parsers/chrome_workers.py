@@ -24,9 +24,10 @@ import msgspec
 
 from parsers.children import child_command, child_environment
 from parsers.chrome_block import BlockDecoder, NeedsSequential, Reading
-from parsers.chrome_columns import join, receive, send
 from parsers.chrome_layout import last_boundary
+from parsers.chrome_parts import join
 from parsers.chrome_sequential import PIECE_BYTES, Beginning, Ending, read_sequentially
+from parsers.chrome_wire import receive, send
 from parsers.errors import PerfkitError
 from parsers.text_stream import TextStream
 

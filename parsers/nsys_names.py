@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from parsers.chrome_columns import Interner
 from parsers.chrome_model import I32, I64
+from parsers.interner import Interner
 from parsers.nsys_distinct import distinct
 from parsers.nsys_file import NsysFile
 

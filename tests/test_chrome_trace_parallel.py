@@ -14,9 +14,10 @@ import pytest
 from benchmarks.trace_files import write_repeated
 from parsers import chrome_sequential, chrome_trace, chrome_workers
 from parsers.chrome_block import BlockDecoder, Reading
-from parsers.chrome_columns import Parts, join, receive, send
 from parsers.chrome_model import ChromeTrace
+from parsers.chrome_parts import Parts, join
 from parsers.chrome_trace import read_chrome_trace
+from parsers.chrome_wire import receive, send
 from parsers.chrome_workers import _Worker
 from tests.sample_traces import everything
 from tests.test_chrome_trace_busy_only import spliced
