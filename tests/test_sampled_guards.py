@@ -88,6 +88,9 @@ def test_pk140_no_sampled_values() -> None:
     others = fired(log_of(series(Metric.POWER_W, [70.0])), "PK140")
     assert others.message == "power.draw: no field that says how busy the card is"
     assert fired(EMPTY, "PK140").message == "nvidia-smi: no value of any GPU"
+    odd_cells = Loss("5 lines from line 2 on: a cell is no number", -1, 0, 5, False)
+    unread = fired(log_of(series(Metric.NVML_UTIL_PCT, []), losses=[odd_cells]), "PK140")
+    assert unread.message.endswith("none with a value (5 lines from line 2 on: a cell is no number)")
     undated = log_of(losses=[Loss("100 lines from line 2 on: no time", -1, 0, 100, False)])
     assert fired(undated, "PK140").message.endswith("of any GPU (100 lines from line 2 on: no time)")
     assert "PK140" not in checks(log_of(failures=[FailureKind.DRIVER]))

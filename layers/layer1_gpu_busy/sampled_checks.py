@@ -82,15 +82,20 @@ def no_values(facts: SampledFacts) -> Outcome | None:
     if entity is None and facts.file.failures:
         return None
     if entity is None:
-        lost = first_few(loss.what for loss in facts.file.losses)
-        return Outcome(True, f"{facts.file.source}: no value of any GPU{f' ({lost})' if lost else ''}")
+        return Outcome(True, f"{facts.file.source}: no value of any GPU{_lost(facts.file)}")
     known = _primary(entity.whole_stats)
     if known is not None:
         return Outcome(False, f"{counted(known.n, 'sample')} of {known.field}")
     asked = [series for metric in BUSY_METRICS if (series := entity.series.get(metric)) is not None]
     if not asked:
         return Outcome(True, f"{', '.join(sorted(_fields(entity)))}: no field that says how busy the card is")
-    return Outcome(True, "; ".join(map(_valueless, asked)))
+    return Outcome(True, "; ".join(map(_valueless, asked)) + _lost(facts.file))
+
+
+def _lost(file: SampledAnalysis) -> str:
+    """What the log lost, in brackets: it may have held the values."""
+    lost = first_few(loss.what for loss in file.losses)
+    return f" ({lost})" if lost else ""
 
 
 def _valueless(series: Series) -> str:
