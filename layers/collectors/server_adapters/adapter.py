@@ -1,0 +1,78 @@
+"""The interface of a server adapter: what a server says of itself beside its answers, and its profiler.
+
+Control calls, outside the load client. An adapter says None or an empty list where its server has no such
+thing, raises `ServerCallFailed` where a call fails, and bounds every call in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from parsers.errors import InvalidMeasurement
+
+
+class ServerCallFailed(InvalidMeasurement):
+    """A control call had no answer, or one that is not understood; the message names the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What the server says of itself: `settings` is its own resolved configuration, without secrets;
+    `max_concurrency` its own cap on requests at work, where it names one."""
+
+    kind: str
+    version: str
+    models: tuple[str, ...]
+    max_concurrency: int | None
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSample:
+    """One scrape: every sample of the page by name and labels as the page writes them (`name{a="b"}`), on the
+    clock of the load records. `call_ns` is how long the page took."""
+
+    monotonic_ns: int
+    wall_ns: int
+    call_ns: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A scrape in words that all servers share; None where this one does not say."""
+
+    running: float | None = None
+    waiting: float | None = None
+    kv_share: float | None = None
+    preemptions: float | None = None
+    prefix_hits: float | None = None
+    prefix_queries: float | None = None
+    batch: float | None = None
+
+
+class ServerAdapter(Protocol):
+    """One kind of server at one address."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def recognise(self) -> bool:
+        """Whether the server at this address is of this kind."""
+
+    def info(self) -> ServerInfo: ...
+
+    def scrape(self) -> MetricsSample | None: ...
+
+    def state(self, sample: MetricsSample) -> ServerState: ...
+
+    def flush_caches(self) -> bool:
+        """Whether the server dropped its prefix and content caches."""
+
+    def start_profile(self, folder: Path, run: str) -> None: ...
+
+    def stop_profile(self, run: str) -> Sequence[Path]:
+        """The files that the profile left, once they are whole."""
