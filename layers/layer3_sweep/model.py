@@ -225,7 +225,8 @@ class Usl:
     """X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), each (value, low, high) at 95 % (Gunther,
     Universal Scalability Law).
 
-    `fits`: whether it passed its lack-of-fit test; `peak` = sqrt((1 - alpha) / beta) where beta is clear of 0.
+    `fits`: whether it passed its lack-of-fit test; `peak` = sqrt((1 - alpha) / beta) where beta is clear of
+    0.
     """
 
     gamma: tuple[float, float, float]
