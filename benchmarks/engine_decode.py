@@ -32,10 +32,11 @@ from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.observe.metrics import Metrics
 from sample_engine.scheduling.decode_loop import DecodeLoop
 from sample_engine.scheduling.request import Request
-from sample_engine.stages.ar import ArPending, ArStage
+from sample_engine.stages.ar import ArStage
 from sample_engine.stages.ar_step import StepShape
 from sample_engine.stages.payloads import Frame
 from sample_engine.stages.preprocess import prompt_of
+from sample_engine.stages.slot_decoder import StepPending
 from sample_engine.stages.slots import bucket_of
 from sample_engine.stages.stage import execute
 
@@ -140,7 +141,7 @@ class Decoder:
         stage.graphs.enabled = arm.graph
         time.sleep(PAUSE_S)
         board = Board(stage, batch)
-        loop: DecodeLoop[Row, ArPending, Frame] = DecodeLoop(
+        loop: DecodeLoop[Row, StepPending, Frame] = DecodeLoop(
             stage, board, self._metrics, "ar", lookahead=arm.lookahead, min_batch=2
         )
 

@@ -12,8 +12,9 @@ from sample_engine.config.settings import Settings
 from sample_engine.device import Device
 from sample_engine.observe.metrics import Metrics
 from sample_engine.scheduling.decode_loop import DecodeLoop
-from sample_engine.stages.ar import ArPending, ArStage
+from sample_engine.stages.ar import ArStage
 from sample_engine.stages.payloads import Frame, Prompt
+from sample_engine.stages.slot_decoder import StepPending
 from tests.engine_builders import small_device
 
 BUDGET_BYTES = 32 << 20
@@ -70,7 +71,7 @@ class Bench:
     stage: ArStage
     metrics: Metrics
 
-    def loop(self, hall: Hall, lookahead: bool, min_batch: int = 2) -> DecodeLoop[Row, ArPending, Frame]:
+    def loop(self, hall: Hall, lookahead: bool, min_batch: int = 2) -> DecodeLoop[Row, StepPending, Frame]:
         return DecodeLoop(self.stage, hall, self.metrics, "ar", lookahead=lookahead, min_batch=min_batch)
 
     def decode(self, prompts: Sequence[Prompt], most: int = 4, lookahead: bool = False) -> list[Codes]:

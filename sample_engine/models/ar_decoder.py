@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sample_engine.device import Buffer
 from sample_engine.dtypes import FLOAT32
 from sample_engine.models.sizes import CODEBOOKS, DecoderSize
-from sample_engine.models.transformer import Cache, Layer, Places, make_cache, make_layer
+from sample_engine.models.transformer import Places, Stack, make_stack
 from sample_engine.models.weights import Weights
 from sample_engine.primitives.ops import Ops
 
@@ -23,8 +23,7 @@ class ArDecoder:
 
     size: DecoderSize
     tables: list[Buffer]
-    layers: list[Layer]
-    caches: list[Cache]
+    stack: Stack
     norm: tuple[Buffer, Buffer]
     text_head: Buffer
     code_heads: list[Buffer]
@@ -33,14 +32,7 @@ class ArDecoder:
         """Rows of ids (items x rows, 13) of consecutive slots through all layers; their keys and values go
         into the cache.
         """
-
-        def seen(cache: Buffer) -> Buffer:
-            return cache.narrow(0, first_slot * self.size.heads, slots * self.size.heads)
-
-        x = ops.embed(self.tables, rows)
-        for layer, cache in zip(self.layers, self.caches, strict=True):
-            x = layer.forward(ops, x, slots, cache, places, seen)
-        return x
+        return self.stack.forward(ops, ops.embed(self.tables, rows), first_slot, slots, places)
 
     def logits(self, ops: Ops, x: Buffer) -> tuple[Buffer, Buffer]:
         """Of the text channel (rows, ids), and of the codebooks (12, rows, ids)."""
@@ -54,18 +46,10 @@ class ArDecoder:
 
 def make_ar_decoder(weights: Weights, size: DecoderSize, slots: int) -> ArDecoder:
     """With seeded weights and an empty cache."""
-    ops = Ops(weights.stream)
     return ArDecoder(
         size=size,
         tables=_tables(weights, size),
-        layers=[
-            make_layer(weights.under(f"layer{index}"), size.width, size.heads, size.hidden)
-            for index in range(size.layers)
-        ],
-        caches=[
-            make_cache(ops, slots, size.heads, size.positions, size.width // size.heads)
-            for _ in range(size.layers)
-        ],
+        stack=make_stack(weights, size, slots),
         norm=weights.norm("norm", size.width),
         text_head=weights.matrix("text_head", size.width, size.text_ids),
         code_heads=[

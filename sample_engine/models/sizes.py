@@ -14,9 +14,9 @@ CHANNELS = 1 + CODEBOOKS
 
 
 @dataclass(frozen=True, slots=True)
-class DecoderSize:
-    """A decoder-only transformer. `positions` bounds prompt and output together; `text_ids` and `code_ids`
-    are the sizes of the vocabularies.
+class StackSize:
+    """A decoder-only transformer. `positions` bounds prompt and output together; `text_ids` is the size of
+    the vocabulary.
     """
 
     width: int
@@ -25,6 +25,12 @@ class DecoderSize:
     hidden: int
     positions: int
     text_ids: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderSize(StackSize):
+    """The tts decoder's; `code_ids` is the size of the vocabulary of each codebook."""
+
     code_ids: int
 
 

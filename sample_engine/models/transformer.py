@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sample_engine.device import Buffer
 from sample_engine.dtypes import FLOAT32, INT64
+from sample_engine.models.sizes import StackSize
 from sample_engine.models.weights import Weights
 from sample_engine.primitives.attention import (
     causal_rows,
@@ -79,6 +80,41 @@ class Layer:
         """(items x rows, width) to (items x heads, rows, head width)."""
         split = ops.split_heads(x, items, self.heads)
         return split.view(items * self.heads, split.shape[2], split.shape[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The layers of a decoder, and the cache of all its slots."""
+
+    heads: int
+    layers: list[Layer]
+    caches: list[Cache]
+
+    def forward(self, ops: Ops, x: Buffer, first_slot: int, slots: int, places: Places) -> Buffer:
+        """Rows (items x rows, width) of consecutive slots; their keys and values go into the cache."""
+
+        def seen(cache: Buffer) -> Buffer:
+            return cache.narrow(0, first_slot * self.heads, slots * self.heads)
+
+        for layer, cache in zip(self.layers, self.caches, strict=True):
+            x = layer.forward(ops, x, slots, cache, places, seen)
+        return x
+
+
+def make_stack(weights: Weights, size: StackSize, slots: int) -> Stack:
+    """With seeded weights and an empty cache."""
+    ops, width = Ops(weights.stream), size.width
+    return Stack(
+        heads=size.heads,
+        layers=[
+            make_layer(weights.under(f"layer{index}"), width, size.heads, size.hidden)
+            for index in range(size.layers)
+        ],
+        caches=[
+            make_cache(ops, slots, size.heads, size.positions, width // size.heads)
+            for _ in range(size.layers)
+        ],
+    )
 
 
 def make_layer(weights: Weights, width: int, heads: int, hidden: int) -> Layer:

@@ -23,9 +23,10 @@ from sample_engine.scheduling.queue import Queued, StageQueue
 from sample_engine.scheduling.request import Flight, Kind
 from sample_engine.scheduling.runner import Runner
 from sample_engine.scheduling.speaking import Speaking, Spoken
-from sample_engine.stages.ar import ArPending, ArStage
+from sample_engine.stages.ar import ArStage
 from sample_engine.stages.payloads import Audio, CodeChunk, Frame, Prompt
 from sample_engine.stages.preprocess import prompt_of
+from sample_engine.stages.slot_decoder import StepPending
 from sample_engine.stages.stage import SlotStage
 
 IDLE_S = 0.25
@@ -69,7 +70,7 @@ class TtsPipeline:
         self._waiting: StageQueue[Prompt] = StageQueue("ar", metrics, order=plan.order)
         self._speaking = _speaking(stages.vocoder, settings, metrics, events)
         outlet = TtsOutlet(stages.ar, self._speaking, settings, metrics, events)
-        self._decoding: Decoding[Prompt, ArPending, Frame] = Decoding(
+        self._decoding: Decoding[Prompt, StepPending, Frame] = Decoding(
             "ar", stages.ar, self._waiting, outlet, settings, metrics, events
         )
         if plan.shares_thread:

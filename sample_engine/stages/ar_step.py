@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from sample_engine.device import Buffer
 from sample_engine.dtypes import FLOAT32, INT64
 from sample_engine.models.ar_decoder import ArDecoder
-from sample_engine.models.ar_state import ArState, keep_rows, move_on, next_rows
+from sample_engine.models.ar_state import ArState, keep_rows, next_rows
 from sample_engine.models.sizes import CODEBOOKS
+from sample_engine.models.slot_state import move_on
 from sample_engine.models.transformer import DecodePlaces
 from sample_engine.primitives.ops import Ops
 from sample_engine.primitives.sampling import add_noise, largest
