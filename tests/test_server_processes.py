@@ -150,3 +150,25 @@ def test_a_watch_takes_a_server_for_ours(serve: Serve, capsys: pytest.CaptureFix
     assert set(pids) <= set(json.loads(capsys.readouterr().out)["family"])
     nobody = "http://127.0.0.1:1"
     assert main(["preflight", "--watch", "0.5", "--server", nobody, "--no-record"]) == Exit.USAGE
+
+
+def service_check(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main(["doctor", *arguments, "--json"]) == Exit.OK
+    checks: list[dict[str, object]] = json.loads(capsys.readouterr().out)["checks"]
+    return next(check for check in checks if check["name"] == "the service's processes")
+
+
+def test_doctor_says_whether_a_server_can_be_looked_into(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port, pids = serve("127.0.0.1", "engine")
+    found = service_check(capsys, "--server", f"http://127.0.0.1:{port}")
+    assert found["there"] and found["seen"] == f"2 processes (first {pids[0]})"
+    assert service_check(capsys, "--pid", str(pids[1]))["seen"] == f"1 process (first {pids[1]})"
+    nobody = service_check(capsys, "--server", "http://127.0.0.1:1")
+    assert not nobody["there"] and "listens on port 1" in str(nobody["seen"])
+
+
+def test_doctor_names_an_address_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--server", "nonsense"]) == Exit.USAGE
+    assert "give an address such as" in capsys.readouterr().err

@@ -8,15 +8,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from layers.collectors.bounded import ProbeFailed, output_of
+from layers.collectors.gpu.emulated_block import find_blocks
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.inventory_model import NVML, Inventory
+from layers.collectors.processes import family_of_roots, gpu_files, scan
+from layers.collectors.servers import server_address, service_roots
+from layers.evidence.wording import counted
 from layers.preflight.rights import SCOPE_WORDS, Rights, read_rights
+from parsers.errors import UsageError
 
 VERSION_TIMEOUT_S = 10.0
 HOPPER = 9
@@ -44,10 +50,33 @@ class Check:
     remedy: str
 
 
-def examine(folder: Path) -> list[Check]:
-    """Every check; `folder` is where the investigation would lie."""
+def examine(folder: Path, pids: Sequence[int] = (), server: str | None = None) -> list[Check]:
+    """Every check; `folder` is where the investigation would lie. `pids` and `server` name the service."""
     inventory, rights = read_inventory(), read_rights()
-    return [*_gpu(inventory), *_tools(), *_rights(rights, inventory), *_room(folder), *_python()]
+    checks = [*_gpu(inventory), *_tools(), *_rights(rights, inventory), *_room(folder), *_python()]
+    return [*_service(pids, server), *checks] if pids or server is not None else checks
+
+
+def _service(pids: Sequence[int], server: str | None) -> Iterator[Check]:
+    """Whether the service's processes can be found and looked into."""
+    missing = partial(
+        Check,
+        name="the service's processes",
+        costs="its CPU time, who else uses the cards, Layer 2, and the bundled engine's device",
+        remedy="measure where the service runs, as the same user or as root",
+    )
+    if server is not None:
+        server_address(server)
+    try:
+        found = family_of_roots(scan(), service_roots(pids, server))
+    except UsageError as error:
+        yield missing(there=False, seen=str(error))
+        return
+    closed = [pid for pid in found if gpu_files(pid) is None]
+    device = ", on an emulated device (CPU)" if find_blocks(found) else ""
+    said = f"{counted(len(found), 'process')} (first {min(found)}){device}"
+    refused = f"; {counted(len(closed), 'process')} may not be looked into" if closed else ""
+    yield missing(there=not closed, seen=said + refused)
 
 
 def _gpu(inventory: Inventory) -> Iterator[Check]:

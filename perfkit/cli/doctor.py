@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
@@ -19,7 +21,14 @@ COMMAND = "doctor"
 
 
 def doctor(
-    json: options.Json = False, investigation: options.Investigation = options.DEFAULT_INVESTIGATION
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="Are its processes to be looked into?")
+    ] = None,
+    pid: Annotated[
+        list[int] | None, typer.Option("--pid", metavar="N", help="The same for a process; may be repeated.")
+    ] = None,
+    json: options.Json = False,
+    investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
 ) -> int:
     """Which tools and rights this machine has, and what each missing one costs.
 
@@ -27,7 +36,7 @@ def doctor(
     """
     from layers.preflight.doctor import examine
 
-    checks = examine(investigation)
+    checks = examine(investigation, pid or (), server)
     result = Result(COMMAND, _verdict(checks), sections={"checks": [asdict(check) for check in checks]})
     return output.finish(result, as_json=json, show=lambda r: _show(r, checks))
 
