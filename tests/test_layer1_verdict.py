@@ -202,7 +202,7 @@ def test_where_devices_differ_their_symptoms_are_counted(judge: Judge) -> None:
     result = judge(on_devices(HOST_BOUND_NS, DEVICE_BOUND_NS))
     assert result.verdict.next_step.startswith("S1 on 1 of 2 devices; begin with trace-0.json, device 0")
     [count] = [c for c in result.sections["symptom_counts"] if c["code"] == "S1"]
-    assert (count["scopes"], count["devices"]) == (["trace-0.json, device 0"], 2)
+    assert (count["scopes"], count["devices"]) == (("trace-0.json, device 0",), 2)
 
 
 def test_a_void_device_among_good_ones_is_left_out_and_opens_the_verdict(judge: Judge) -> None:
