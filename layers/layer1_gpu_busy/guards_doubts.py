@@ -129,7 +129,7 @@ NOTHING_WAS_SUBMITTED = Guard(
     detection=f"A host-bound ratio, and in more than {limit(NOTHING_SHARE)} of the idle time no call, "
     "operator "
     "or frame of the thread that launched next.",
-    remedy="Check that there was load during the recording (perfkit sweep); record with with_stack=True to "
+    remedy="Check that there was load during the recording; record with with_stack=True to "
     "see "
     "what the thread did.",
     source="SGLang-Omni methodology: many a slow service is a question of capacity; look at the queue first.",
