@@ -2,19 +2,20 @@
 run.
 
 python -m benchmarks.trace_read [--megabytes 1100] [--rounds 3] [--native FILE] [--stacks FILE] [--hta
-PYTHON]
+PYTHON] [--folder FOLDER]
 
-Two files are made (benchmarks.trace_files), each plain and gzip. Every method is a process of its own: wall
-and CPU time as the operating system counts them, and the peak of the proportional set size (PSS) summed
-over all its processes, sampled. The *floor* is what no reader can undercut: read, inflate, one search for a
-literal. Rounds are interleaved over the methods; medians are printed, as ratios too, since the machine's
-own speed drifts. HTA 0.5 needs pandas < 3 and so a virtual environment of its own, whose python --hta
-names; it is run once and on the plain file, being slow.
+Two files are made (benchmarks.trace_files), each plain and gzip; in a --folder they are kept for the next
+run. Every method is a process of its own: wall and CPU time as the operating system counts them, and the
+peak of the proportional set size (PSS) summed over all its processes, sampled. The *floor* is what no
+reader can undercut: read, inflate, one search for a literal. Rounds are interleaved over the methods;
+medians are printed, as ratios too, since the machine's own speed drifts. HTA 0.5 needs pandas < 3 and so a
+virtual environment of its own, whose python --hta names; it is run once and on the plain file, being slow.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -172,18 +173,20 @@ def main() -> None:
     parser.add_argument(
         "--hta", metavar="PYTHON", help="the python of an environment that has HTA 0.5, pandas < 3"
     )
+    parser.add_argument("--folder", type=Path, help="where the files are, or are made and kept")
     asked = parser.parse_args()
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack:
+        folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for flavour in asked.flavour or FLAVOURS:
             source = {"native": asked.native, "stacks": asked.stacks}[flavour]
-            plain, packed = Path(folder) / f"{flavour}.json", Path(folder) / f"{flavour}.json.gz"
+            plain, packed = folder / f"{flavour}.json", folder / f"{flavour}.json.gz"
             for path in (plain, packed):
-                write_repeated(path, flavour, asked.megabytes * MEGABYTE, source)
+                if not path.exists():
+                    write_repeated(path, flavour, asked.megabytes * MEGABYTE, source)
             text_bytes = plain.stat().st_size
             for path, hta_python in ((plain, asked.hta), (packed, None)):
                 compare(path, text_bytes, hta_python, asked.rounds)
-                path.unlink()
 
 
 if __name__ == "__main__":
