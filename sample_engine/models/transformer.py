@@ -1,4 +1,5 @@
-"""Transformer layers over a cache that is written in place: for decode, prefill, and streaming.
+"""Transformer layers over a cache that is written in place: for decode, prefill, and streaming; and without
+one, for an encoder.
 
 A forward handles `items` x rows at once: one row of many slots in decode, many rows of one slot in prefill.
 All that differs lies in `Places`: where the new keys and values go, and which positions each row sees; and in
@@ -63,6 +64,18 @@ class Layer:
     def forward(self, ops: Ops, x: Buffer, items: int, cache: Cache, places: Places, seen: Seen) -> Buffer:
         """`x` is (items x rows, width). New keys and values go into the cache before the items see it."""
         attended = self._attend(ops, ops.layer_norm(x, *self.attention_norm), items, cache, places, seen)
+        return self._added(ops, x, attended)
+
+    def forward_whole(self, ops: Ops, x: Buffer, items: int, mask: Buffer) -> Buffer:
+        """The same without a cache: every row sees its item, as the mask (items x heads, rows, rows) says."""
+        normed = ops.layer_norm(x, *self.attention_norm)
+        query, key, value = (
+            self._heads(ops, ops.linear(normed, weight), items)
+            for weight in (self.query, self.key, self.value)
+        )
+        return self._added(ops, x, ops.merge_heads(ops.attend(query, key, value, mask), items))
+
+    def _added(self, ops: Ops, x: Buffer, attended: Buffer) -> Buffer:
         x = ops.add(x, ops.linear(attended, self.output))
         hidden = ops.relu(ops.linear(ops.layer_norm(x, *self.hidden_norm), self.up))
         return ops.add(x, ops.linear(hidden, self.down))
@@ -101,13 +114,13 @@ class Stack:
         return x
 
 
-def make_stack(weights: Weights, size: StackSize, slots: int) -> Stack:
+def make_stack(weights: Weights, size: StackSize, slots: int, focus: float = 1.0) -> Stack:
     """With seeded weights and an empty cache."""
     ops, width = Ops(weights.stream), size.width
     return Stack(
         heads=size.heads,
         layers=[
-            make_layer(weights.under(f"layer{index}"), width, size.heads, size.hidden)
+            make_layer(weights.under(f"layer{index}"), width, size.heads, size.hidden, focus)
             for index in range(size.layers)
         ],
         caches=[
@@ -117,12 +130,12 @@ def make_stack(weights: Weights, size: StackSize, slots: int) -> Stack:
     )
 
 
-def make_layer(weights: Weights, width: int, heads: int, hidden: int) -> Layer:
-    """A layer with seeded weights."""
+def make_layer(weights: Weights, width: int, heads: int, hidden: int, focus: float = 1.0) -> Layer:
+    """A layer with seeded weights. The higher the `focus`, the fewer rows a row attends to."""
     return Layer(
         heads=heads,
         attention_norm=weights.norm("attention_norm", width),
-        query=weights.matrix("query", width, width),
+        query=weights.normal("query", (width, width), focus * width**-0.5),
         key=weights.matrix("key", width, width),
         value=weights.matrix("value", width, width),
         output=weights.matrix("output", width, width),

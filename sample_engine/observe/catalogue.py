@@ -74,6 +74,7 @@ METRICS = (
     _counter("prefix_keys", "Keys of requests, by what a prefix cache would do", "found", ("yes", "no")),
     _counter("vocoder_items", "Chunks by how they ran", "path", ("single", "batched")),
     _counter("encoder_cache", "Look-ups of the encoder cache", "result", ("hit", "miss", "off")),
+    _gauge("encoder_cache_entries", "Encoded audio that the encoder cache holds"),
     _counter("encoder_batches", "Batches by whose thread ran them", "thread", ("own", "scheduler")),
     # Output and device
     _counter("frames", "Rows decoded and kept"),

@@ -70,7 +70,9 @@ class Outlet(Protocol[ResultIn]):
 
 
 class Decoding(Generic[Opening, Pending, Result]):
-    """`name` is the stage in events and metrics."""
+    """`name` is the stage in events and metrics; what comes before the first step is told of `opening`, if
+    that has a name of its own.
+    """
 
     def __init__(
         self,
@@ -81,8 +83,10 @@ class Decoding(Generic[Opening, Pending, Result]):
         settings: Settings,
         metrics: Metrics,
         events: EventLog,
+        opening: StageName | None = None,
     ) -> None:
         self._name: StageName = name
+        self._opening = opening or name
         self._stage = stage
         self._waiting = waiting
         self._outlet = outlet
@@ -157,7 +161,7 @@ class Decoding(Generic[Opening, Pending, Result]):
     def _open(self, item: Queued[Opening]) -> None:
         self._outlet.welcome(item.flight)
         self._residents.append(Resident(item.flight, self._stage.open(item.payload)))
-        self._events.record(item.flight.request.request_id, self._name, "scheduler_prefill_start")
+        self._events.record(item.flight.request.request_id, self._opening, "scheduler_prefill_start")
 
     def _prepare(self) -> None:
         """One chunk; where groups come in together, all of theirs, so that they disturb the others once."""
@@ -171,8 +175,12 @@ class Decoding(Generic[Opening, Pending, Result]):
                 return
 
     def _note_ready(self, resident: Resident) -> None:
-        request_id, batch = resident.flight.request.request_id, len(self._residents)
-        self._events.record(request_id, self._name, "scheduler_prefill_end", batch_size=batch)
+        request_id, record = resident.flight.request.request_id, self._events.record
+        record(request_id, self._opening, "scheduler_prefill_end", batch_size=len(self._residents))
+        if self._opening != self._name:
+            record(request_id, self._opening, "stage_hop_sent", to_stage=self._name)
+            record(request_id, self._opening, "stage_complete", next=self._name)
+            record(request_id, self._name, "stage_input_received", from_stage=self._opening)
 
     def _give_up(self, reason: str) -> None:
         for one in list(self._residents):

@@ -1,15 +1,18 @@
-"""Where the tts decoder's frames go: to the vocoder in chunks, or to the client as text.
+"""Where a decoder's results go.
 
-Frames are handed on a few at a time, for the first audio to come early and for the vocoder to work while the
-decoder does. A completion is the text channel of the same frames.
+Frames of the tts decoder go to the vocoder in chunks, or to the client as text. They are handed on a few at a
+time, for the first audio to come early and for the vocoder to work while the decoder does. A completion is
+the text channel of the same frames. Tokens of the asr decoder go to the client, one piece each.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol
 
 from sample_engine.config.settings import Settings
 from sample_engine.errors import OutOfDeviceMemory
+from sample_engine.models.asr_sizes import SAMPLE_RATE_HZ
 from sample_engine.observe.events import EventLog
 from sample_engine.observe.metrics import Metrics
 from sample_engine.scheduling.decoding import Resident
@@ -17,8 +20,9 @@ from sample_engine.scheduling.request import Flight
 from sample_engine.scheduling.shortage import Shortage
 from sample_engine.scheduling.speaking import Speaking, Spoken
 from sample_engine.stages.handoff import Handoff
-from sample_engine.stages.payloads import Frame
+from sample_engine.stages.payloads import Frame, Token
 from sample_engine.stages.preprocess import syllable_of
+from sample_engine.stages.transcript import piece_of
 
 
 class GivesCodes(Protocol):
@@ -88,3 +92,26 @@ class TtsOutlet:
                 if self._shortage.is_hopeless():
                     resident.flight.end("failed", str(error))
         return None
+
+
+class AsrOutlet:
+    """An `Outlet[Token]`. Nothing lies behind it that could be full."""
+
+    room = sys.maxsize
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def welcome(self, flight: Flight) -> None:
+        """There is no place to keep."""
+
+    def collect(self, resident: Resident, result: Token) -> bool:
+        flight = resident.flight
+        if text := piece_of(result.text_id, first=flight.pieces == 0):
+            flight.send(text.encode())
+        if result.last:
+            samples = flight.request.samples
+            seconds = 0.0 if samples is None else len(samples) / SAMPLE_RATE_HZ
+            self._metrics.add("engine_audio_seconds_total", seconds)
+            flight.end("done", steps=resident.results)
+        return result.last

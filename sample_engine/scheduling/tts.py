@@ -21,6 +21,7 @@ from sample_engine.scheduling.pipeline import OnFailure
 from sample_engine.scheduling.policy import PLANS
 from sample_engine.scheduling.queue import Queued, StageQueue
 from sample_engine.scheduling.request import Flight, Kind
+from sample_engine.scheduling.resting import IDLE_S, rest
 from sample_engine.scheduling.runner import Runner
 from sample_engine.scheduling.speaking import Speaking, Spoken
 from sample_engine.stages.ar import ArStage
@@ -29,10 +30,6 @@ from sample_engine.stages.preprocess import prompt_of
 from sample_engine.stages.slot_decoder import StepPending
 from sample_engine.stages.stage import SlotStage
 
-IDLE_S = 0.25
-"""How often an idle thread looks whether it shall end, and whether the device is still there."""
-NAP_S = 1e-3
-"""Between two looks at requests that wait and may not enter yet."""
 MS = 1e-3
 
 
@@ -122,7 +119,7 @@ class TtsPipeline:
 
     def _turn_of_ar(self) -> None:
         if not self._decoding.turn():
-            self._rest()
+            rest(self._waiting, self._waiting, self._stages.device)
 
     def _turn_of_vocoder(self) -> None:
         self._speaking.turn(IDLE_S)
@@ -132,15 +129,7 @@ class TtsPipeline:
         while self._speaking.turn(wait_s=0):
             worked = True
         if not worked:
-            self._rest()
-
-    def _rest(self) -> None:
-        """Nothing runs: wait for a request. An idle device that is lost is noticed here."""
-        if len(self._waiting):
-            time.sleep(NAP_S)
-            return
-        self._waiting.wait(IDLE_S)
-        self._stages.device.streams[0].synchronize()
+            rest(self._waiting, self._waiting, self._stages.device)
 
 
 def _speaking(vocoder: VocoderLike, settings: Settings, metrics: Metrics, events: EventLog) -> Speaking[Any]:

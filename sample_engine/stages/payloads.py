@@ -61,10 +61,14 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the encoder takes: float32 of shape (time, bands), and a digest of the content for its cache."""
+    """What the encoder takes: float32 of shape (frames, bands), a digest of the content for its cache; how
+    many positions it becomes, and how many tokens to make.
+    """
 
     values: npt.NDArray[np.float32]
     digest: bytes
+    positions: int
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
