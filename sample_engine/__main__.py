@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from sample_engine.config.limits import LIMITS
@@ -15,11 +16,15 @@ from sample_engine.config.values import SettingsError
 from sample_engine.server.serve import ServeOptions, serve
 
 EXIT_USAGE = 2
+NEEDED = ("torch", "fastapi", "uvicorn", "multipart", "prometheus_client")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
     given = _parser().parse_args(arguments)
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        print(f"sample_engine: not installed: {', '.join(missing)} (extra `engine`)", file=sys.stderr)
+        return EXIT_USAGE
     where = ServeOptions(given.host, given.port, given.start_method, given.allow_profilers)
     try:
         return serve(resolve(given.config, os.environ, _options(given)), where)

@@ -81,5 +81,6 @@ METRICS = (
     _counter("audio_seconds", "Audio, synthesised or transcribed"),
     _counter("device_busy_seconds", "Device time in kernels and copies"),
     _gauge("device_reserved_bytes", "Device memory taken from the budget"),
+    _gauge("device_used_bytes", "Of that, memory in buffers that are alive"),
     _gauge("device_budget_bytes", "Device memory in all"),
 )

@@ -13,6 +13,7 @@ def show_device(device: Device, metrics: Metrics) -> None:
     """Set the gauges to what is so now."""
     memory = device.memory()
     metrics.set("engine_device_reserved_bytes", memory.reserved_bytes)
+    metrics.set("engine_device_used_bytes", memory.used_bytes)
     metrics.set("engine_device_budget_bytes", memory.budget_bytes)
     if isinstance(device, EmulatedDevice):
         metrics.set("engine_device_busy_seconds_total", device.counters().busy_ns * NS)

@@ -109,6 +109,7 @@ class Decoding(Generic[Opening, Pending, Result]):
         """One turn; False if there was nothing to do."""
         self._dismiss()
         self._let_in()
+        self._show()
         try:
             self._prepare()
             self._loop.turn()
@@ -117,8 +118,7 @@ class Decoding(Generic[Opening, Pending, Result]):
             self._loop.drain()
             if self._shortage.is_hopeless():
                 self._give_up(str(error))
-        self._show()
-        return not self.is_idle
+        return self._show()
 
     @property
     def is_idle(self) -> bool:
@@ -187,6 +187,8 @@ class Decoding(Generic[Opening, Pending, Result]):
             one.flight.end("failed", reason)
             self._leave(one)
 
-    def _show(self) -> None:
+    def _show(self) -> bool:
+        """In the metrics, before a step, which may take long, and after it; True if there is work."""
         self._metrics.set("engine_requests_running", len(self._residents))
         self._metrics.set("engine_requests_waiting", len(self._waiting))
+        return not self.is_idle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 Message = MutableMapping[str, Any]
@@ -35,6 +36,7 @@ class BodyLimit:
             await self._counted(scope, receive, send)
 
     async def _counted(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Without an announced length; what the application says of its broken body is not sent."""
         received_bytes = 0
 
         async def counting() -> Message:
@@ -45,9 +47,13 @@ class BodyLimit:
                 raise BodyTooLarge
             return message
 
-        try:
-            await self._app(scope, counting, send)
-        except BodyTooLarge:
+        async def sending(message: Message) -> None:
+            if received_bytes <= self._limit_bytes:
+                await send(message)
+
+        with suppress(BodyTooLarge):
+            await self._app(scope, counting, sending)
+        if received_bytes > self._limit_bytes:
             await self._refuse(scope, receive, send)
 
     @staticmethod

@@ -22,9 +22,10 @@ from sample_engine.config.values import SettingsError
 from sample_engine.engine import Engine, Refused
 from sample_engine.observe.metrics import Metrics
 from sample_engine.pipelines import make_pipeline
+from sample_engine.profilers import allow_profilers
 from sample_engine.scheduling.request import Request
 from sample_engine.server.channel import Answer, Cancel, Command, EngineEnd, Ready
-from sample_engine.server.processes import allow_profilers, become_child
+from sample_engine.server.processes import become_child
 
 SHOW_S = 0.25
 """Between two updates of the device's gauges."""

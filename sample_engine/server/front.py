@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -39,12 +39,13 @@ HANDLERS = {
 }
 
 
-def make_app(front: Front) -> BodyLimit:
-    """The whole application."""
+def make_app(front: Front, on_start: Callable[[], None]) -> BodyLimit:
+    """The whole application; `on_start` is called when it is about to take requests."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await front.client.connect()
+        on_start()
         yield
 
     app = FastAPI(title="sample_engine", lifespan=lifespan, exception_handlers=dict(HANDLERS))

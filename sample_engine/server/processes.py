@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from sample_engine.children import child_environment
 from sample_engine.config.resolve import Resolved, flat
 from sample_engine.server.channel import Ready, receive
 
@@ -29,10 +30,6 @@ END_TIMEOUT_S = 10.0
 LOOK_S = 0.02
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_PTRACER = 0x59616D61
-_PR_SET_PTRACER_ANY = -1
-ALLOW_PROFILERS = "SAMPLE_ENGINE_ALLOW_PROFILERS"
-"""Set in the environment of all processes of an engine that lets any process trace it."""
 CHILD = "sample_engine.server.child"
 EXIT_OF_FAILED_CHILD = 70
 
@@ -91,17 +88,11 @@ def start_engine(
 
 def become_child(front_pid: int) -> None:
     """End with the front, leave its signals to it."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != front_pid:
         os._exit(EXIT_OF_FAILED_CHILD)  # it ended before the line above
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.SIG_IGN)
-
-
-def allow_profilers() -> None:
-    """Let any process of this user trace this one where ptrace_scope is 1 (Yama), if that was asked for."""
-    if os.environ.get(ALLOW_PROFILERS):
-        _prctl(_PR_SET_PTRACER, _PR_SET_PTRACER_ANY)
 
 
 def _fork(
@@ -129,12 +120,7 @@ def _spawn(resolved: Resolved, metrics_fd: int, theirs: socket.socket) -> int:
         os.set_inheritable(one, True)
     settings = json.dumps([flat(resolved.settings), dict(resolved.sources)])
     program = [sys.executable, "-P", "-m", CHILD, *map(str, fds), str(os.getpid()), settings]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return os.posix_spawn(sys.executable, program, environment)
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+    return os.posix_spawn(sys.executable, program, child_environment())
 
 
 def _end(code: int) -> str:

@@ -11,19 +11,14 @@ from dataclasses import dataclass
 
 from sample_engine.config.resolve import Resolved
 from sample_engine.observe.metrics import Metrics
+from sample_engine.profilers import ALLOW_PROFILERS, allow_profilers
 from sample_engine.server.child import run_engine
-from sample_engine.server.processes import (
-    ALLOW_PROFILERS,
-    EngineNotStarted,
-    EngineProcess,
-    StartMethod,
-    allow_profilers,
-    start_engine,
-)
+from sample_engine.server.processes import EngineNotStarted, EngineProcess, StartMethod, start_engine
 
 DRAIN_S = 5
 """After SIGTERM, what is on its way may take so long to end."""
 EXIT_NOT_STARTED = 1
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +37,8 @@ def serve(resolved: Resolved, options: ServeOptions) -> int:
     if options.allow_profilers:
         os.environ[ALLOW_PROFILERS] = "1"
     allow_profilers()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, _leave)  # uvicorn has its own while it serves, and then raises the signal again
+    for one in ENDING:
+        signal.signal(one, _leave)
     with Metrics() as metrics, _listening(options) as listener:
         engine = start_engine(
             resolved, metrics.fd, options.start_method, lambda sock, fd: run_engine(resolved, sock, fd)
@@ -69,7 +64,12 @@ def _listening(options: ServeOptions) -> socket.socket:
 
 
 def _serve_http(resolved: Resolved, metrics: Metrics, engine: EngineProcess, listener: socket.socket) -> None:
-    """Imported late: the engine was forked from a process with as little in it as possible."""
+    """Imported late: the engine was forked from a process with as little in it as possible.
+
+    While it serves, uvicorn has its own handlers of signals, and raises again afterwards what came. Until it
+    has them signals are held back, for an exception out of a handler is lost in the middle of an import.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     import uvicorn
 
     from sample_engine.observe.events import EventLog
@@ -78,9 +78,12 @@ def _serve_http(resolved: Resolved, metrics: Metrics, engine: EngineProcess, lis
     from sample_engine.server.front import make_app
 
     front = Front(EngineClient(engine), metrics, EventLog("coordinator"), resolved.settings)
-    config = uvicorn.Config(
-        make_app(front), log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S
-    )
     host, port = listener.getsockname()[:2]
-    print(f"sample_engine: serving {front.model} on http://{host}:{port}", flush=True)
+
+    def on_start() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        print(f"sample_engine: serving {front.model} on http://{host}:{port}", flush=True)
+
+    app = make_app(front, on_start)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S)
     uvicorn.Server(config).run(sockets=[listener])

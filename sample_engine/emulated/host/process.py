@@ -7,12 +7,12 @@ while a device is open hands that input on, and then the device lives as long as
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 
+from sample_engine.children import child_environment
 from sample_engine.emulated.shared.block import SharedBlock, State, Word
 from sample_engine.errors import DeviceLost
 
@@ -33,7 +33,7 @@ class DeviceProcess:
             [sys.executable, "-P", "-m", WORKER, str(block.fd), str(block.bell.fd)],
             stdin=subprocess.PIPE,
             pass_fds=[block.fd, block.bell.fd],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+            env={**child_environment(), "OMP_NUM_THREADS": "1"},
         )
 
     @property

@@ -23,6 +23,7 @@ from sample_engine.emulated.worker.coroutine import Graphs, StreamCoroutine
 from sample_engine.emulated.worker.decoder import Decoder
 from sample_engine.emulated.worker.ledger import Ledger
 from sample_engine.emulated.worker.views import Views
+from sample_engine.profilers import allow_profilers
 
 HASTY_LOOKS = 100
 """Some 20 µs of looking for a next command at full speed: several launches. Later looks give way to others,
@@ -33,6 +34,7 @@ LOOKS = 1500
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the host decides
+    allow_profilers()
     threading.Thread(target=_end_with_host, daemon=True).start()
     block_fd, bell_fd = map(int, sys.argv[1:])
     block = attach_block(block_fd, Bell(bell_fd))
