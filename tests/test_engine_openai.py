@@ -44,6 +44,20 @@ def test_it_streams_completions(client: Any) -> None:
     assert "".join(one.choices[0].text for one in client.completions.create(**asked, stream=True)) == text
 
 
+def test_it_transcribes_whole_and_in_a_stream(client: Any) -> None:
+    speech = client.audio.speech.create(**SPEECH).content
+    with serving("--pipeline", "asr") as listening:
+        url = f"http://127.0.0.1:{listening.port}/v1"
+        with openai.OpenAI(base_url=url, api_key="none", max_retries=0) as scribe:
+            asked = {"model": "sample-asr", "file": ("a.wav", speech)}
+            text = scribe.audio.transcriptions.create(**asked).text
+            events = list(scribe.audio.transcriptions.create(**asked, stream=True))
+            with pytest.raises(openai.BadRequestError, match="no PCM WAV file"):
+                scribe.audio.transcriptions.create(model="sample-asr", file=("a.wav", b"RIFF"))
+    assert text
+    assert "".join(one.delta for one in events[:-1]) == events[-1].text == text
+
+
 def test_it_raises_its_own_errors(client: Any) -> None:
     assert [one.id for one in client.models.list()] == ["sample-tts"]
     with pytest.raises(openai.NotFoundError, match="sample-tts"):

@@ -105,7 +105,6 @@ def test_requests_on_their_way_are_served_before_a_server_ends() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        (("--pipeline", "asr"), 1, "the asr pipeline is not in this version"),
         (("--set", "budget_bytes=1000"), 1, "device memory"),
         (("--set", "lookahead=maybe"), 2, "lookahead cannot be 'maybe'"),
         (("--set", "lookahead"), 2, "NAME=VALUE"),
