@@ -6,7 +6,8 @@ PYTHON] [--folder FOLDER]
 
 Two files are made (benchmarks.trace_files), each plain and gzip; in a --folder they are kept for the next
 run. Every method is a process of its own: wall and CPU time as the operating system counts them, and the
-peak of the proportional set size (PSS) summed over all its processes, sampled. The *floor* is what no
+peak of the proportional set size (PSS) summed over all its processes. Reading that takes cores from what is
+timed, so it has a round of its own. The *floor* is what no
 reader can undercut: read, inflate, one search for a literal. Rounds are interleaved over the methods;
 medians are printed, as ratios too, since the machine's own speed drifts. HTA 0.5 needs pandas < 3 and so a
 virtual environment of its own, whose python --hta names; it is run once and on the plain file, being slow.
@@ -62,11 +63,11 @@ print(analysis.get_temporal_breakdown(visualize=False).to_dict())
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one run took."""
+    """What one run took; `peak_pss_mb` is 0 where nobody watched."""
 
     wall_s: float
     cpu_s: float
-    peak_pss_mb: float
+    peak_pss_mb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +92,21 @@ def methods(hta_python: str | None) -> list[Method]:
     )
 
 
-def measure(command: list[str]) -> Cost:
-    """Run a command to its end and say what it cost; exit codes of perfkit's verdicts are not failures."""
-    started = time.perf_counter()
+def run(command: list[str], *, watched: bool) -> Cost:
+    """Run a command to its end and say what it cost, its memory only where it is `watched`: that takes time
+    from it. Exit codes of perfkit's verdicts are not failures.
+    """
+    before, started, peak = os.times(), time.perf_counter(), 0
     process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT)
-    peak = 0
-    while process.poll() is None:
+    while watched and process.poll() is None:
         peak = max(peak, _pss_bytes(process))
         time.sleep(SAMPLE_S)
-    wall_s = time.perf_counter() - started
+    _, said = process.communicate()
+    wall_s, after = time.perf_counter() - started, os.times()
     if process.returncode not in (0, 3):
-        raise RuntimeError(f"{command}: exit {process.returncode}: {process.stderr.read()[-2000:].decode()}")
-    return Cost(wall_s, 0.0, peak / MEGABYTE)
+        raise RuntimeError(f"{command}: exit {process.returncode}: {said[-2000:].decode()}")
+    cpu_s = after.children_user - before.children_user + after.children_system - before.children_system
+    return Cost(wall_s, cpu_s, peak / MEGABYTE)
 
 
 def _pss_bytes(process: psutil.Process) -> int:
@@ -122,22 +126,20 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def timed(command: list[str]) -> Cost:
-    """`measure`, with the CPU time of the process and its children."""
-    before = os.times()
-    cost = measure(command)
-    after = os.times()
-    cpu_s = after.children_user - before.children_user + after.children_system - before.children_system
-    return Cost(cost.wall_s, cpu_s, cost.peak_pss_mb)
-
-
 def compare(path: Path, text_bytes: int, hta_python: str | None, rounds: int) -> None:
     """Run every method on one file and print the table."""
     costs: dict[str, list[Cost]] = {}
-    for number in range(rounds):
+    peaks: dict[str, float] = {}
+    for number in range(rounds + 1):
+        watched = number == rounds  # slow methods run in this round alone
         for method in methods(hta_python):
-            if number == 0 or not method.slow:
-                costs.setdefault(method.name, []).append(timed([*method.command, str(path)]))
+            if method.slow and not watched:
+                continue
+            cost = run([*method.command, str(path)], watched=watched)
+            if watched:
+                peaks[method.name] = cost.peak_pss_mb
+            if method.slow or not watched:
+                costs.setdefault(method.name, []).append(cost)
     rows = {name: _median(of) for name, of in costs.items()}
     floor_s = next(iter(rows.values())).wall_s
     hta = next((cost for name, cost in rows.items() if name.startswith("HTA")), None)
@@ -151,16 +153,12 @@ def compare(path: Path, text_bytes: int, hta_python: str | None, rounds: int) ->
     for name, cost in rows.items():
         against = f"{hta.wall_s / cost.wall_s:.1f}" if hta else "-"
         speed = text_bytes / MEGABYTE / cost.wall_s
-        times = f"{cost.wall_s:>8.2f}{speed:>7.0f}{cost.cpu_s:>8.2f}{cost.peak_pss_mb:>8.0f}"
+        times = f"{cost.wall_s:>8.2f}{speed:>7.0f}{cost.cpu_s:>8.2f}{peaks[name]:>8.0f}"
         print(f"{name:36}{times}{floor_s / cost.wall_s:>10.2f}{against:>8}{len(costs[name]):>4}")
 
 
 def _median(costs: list[Cost]) -> Cost:
-    return Cost(
-        statistics.median(c.wall_s for c in costs),
-        statistics.median(c.cpu_s for c in costs),
-        statistics.median(c.peak_pss_mb for c in costs),
-    )
+    return Cost(statistics.median(c.wall_s for c in costs), statistics.median(c.cpu_s for c in costs))
 
 
 def main() -> None:
