@@ -145,12 +145,13 @@ class LoadPlan:
     server_gone_s: float = 10.0
     done: tuple[int, ...] = ()
     keep_wire: bool = False
-    keep_audio: bool = False
 
     def __post_init__(self) -> None:
         most = self.load.concurrency or self.max_in_flight
         if not 1 <= self.processes <= most:
             raise UsageError(f"{self.processes} load processes for {most} requests in flight: 1 to {most}")
+        if self.warmup_items is None and (self.extent.warmup_requests or self.extent.warmup_s):
+            raise UsageError("a warm-up needs items of its own: what is measured must be new to the server")
 
 
 def without_secrets(plan: LoadPlan) -> LoadPlan:
