@@ -1,8 +1,8 @@
 """Small real HTTP servers that answer exactly what a test says, when it says it: bytes and pauses.
 
-A `Script` is a list of steps: bytes to write, seconds to wait, CLOSE to end the connection, HANG to keep silent.
-A server runs on a thread of its own with a loop of its own, on a free port of 127.0.0.1, and keeps what it was
-asked.
+A `Script` is a list of steps: bytes to write, seconds to wait, CLOSE to end the connection, HANG to keep
+silent. A server runs on a thread of its own with a loop of its own, on a free port of 127.0.0.1, and keeps
+what it was asked.
 """
 
 from __future__ import annotations
@@ -61,30 +61,31 @@ LAST_CHUNK = b"0\r\n\r\n"
 def serving(script: Callable[[Asked], Script], tls: ssl.SSLContext | None = None) -> Iterator[Server]:
     """A server that plays the script of each request."""
     server, ready = Server(), threading.Event()
-    loop = asyncio.new_event_loop()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while await _one(server, script, reader, writer):
-                pass
-        writer.close()
+        try:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while await _one(server, script, reader, writer):
+                    pass
+        finally:
+            writer.close()
 
     async def serve() -> None:
         listening = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
         server.port = listening.sockets[0].getsockname()[1]
         ready.set()
-        await asyncio.Event().wait()
-
-    task = loop.create_task(serve())
+        await stop.wait()
+        listening.close()
+        handlers = asyncio.all_tasks() - {asyncio.current_task()}
+        for handler in handlers:
+            handler.cancel()
+        await asyncio.gather(*handlers, return_exceptions=True)
+        await asyncio.sleep(0.01)  # transports close in callbacks of their own
 
     def run() -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            loop.run_until_complete(task)
-        for left in asyncio.all_tasks(loop):
-            left.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(serve())
         loop.close()
 
     thread = threading.Thread(target=run)
@@ -93,7 +94,7 @@ def serving(script: Callable[[Asked], Script], tls: ssl.SSLContext | None = None
     try:
         yield server
     finally:
-        loop.call_soon_threadsafe(task.cancel)
+        loop.call_soon_threadsafe(stop.set)
         thread.join()
 
 

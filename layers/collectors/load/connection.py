@@ -100,15 +100,17 @@ class Connection(asyncio.Protocol):
 
     # What httptools calls, inside feed_data.
 
+    def on_message_begin(self) -> None:
+        self.usable = self.usable and not self._whole  # another answer, that nobody asked for
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._whole:  # of an answer that nobody asked for
+        if self._whole:
             return
         assert self.exchange is not None
         self.exchange.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if self._whole:
-            self.usable = False
             return
         assert self.exchange is not None
         status = self._parser.get_status_code()

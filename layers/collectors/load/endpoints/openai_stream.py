@@ -53,7 +53,7 @@ class Chunk(msgspec.Struct):
     id: str | None = None
     choices: list[Choice] = msgspec.field(default_factory=list)
     usage: Tokens | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
     object: str | None = None
 
 
@@ -159,9 +159,8 @@ def usage_of(tokens: Tokens) -> Usage:
     return Usage(tokens.prompt_tokens, tokens.completion_tokens, details.cached_tokens if details else None)
 
 
-def error_of(raw: msgspec.Raw) -> str:
+def error_of(value: Any) -> str:
     """The message of an error object, or the object."""
-    value: Any = msgspec.json.decode(raw)
     if isinstance(value, dict):
         return str(value.get("message") or value)
     return str(value)

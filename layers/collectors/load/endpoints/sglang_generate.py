@@ -32,7 +32,7 @@ class Meta(msgspec.Struct):
 class Part(msgspec.Struct):
     text: str = ""
     meta_info: Meta | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
 
 
 _decoder = msgspec.json.Decoder(Part)

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -40,7 +41,7 @@ class AudioEvent(msgspec.Struct):
     type: str = ""
     audio: str | None = None
     data: str | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
 
 
 class Speech:
@@ -82,6 +83,8 @@ class Speech:
         head = read_wav_head(body)
         if head is not None:
             return _reading(pieces, body, head.data_at, head.sample_rate_hz, head.bytes_per_s)
+        if body[:4] == b"RIFF"[: len(body)]:
+            return Reading(Outcome.EMPTY, "a WAV header that is not whole")
         rate_hz = self._rate_hz if any(bare in kind for bare in BARE_SAMPLES) else 0
         return _reading(pieces, body, 0, rate_hz, rate_hz * self._frame_bytes)
 
