@@ -49,7 +49,8 @@ $(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@touch $@
 
 $(ENGINE): $(READY)
-	@echo "installing what the bundled engine needs (PyTorch: a large download unless a CPU build is at hand)"
+	@echo "installing what the bundled engine needs"
+	@$(PY) -m sample_engine.install_torch constraints.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engine]'
 	@touch $@
 
