@@ -66,7 +66,8 @@ def serving(script: Callable[[Asked], Script], tls: ssl.SSLContext | None = None
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
         try:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            quiet = (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError)
+            with contextlib.suppress(*quiet):
                 while await _one(server, script, reader, writer):
                     pass
         finally:
