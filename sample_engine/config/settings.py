@@ -41,8 +41,11 @@ class Settings:
     """Below it a step is resolved at once: with one row there is too little to collect to hide."""
     static_wait_ms: float = 50.0
     """With static batching, how long a batch that is not full waits for more."""
-    prefill_chunk: int = 16
-    """Prompt positions in one piece of prefill; decode steps run in between."""
+    prefill_chunk: int = 32
+    """Prompt positions in one piece of prefill."""
+    prefill_chunks: int = 4
+    """So many pieces between two decode steps. With one, an asr decoder of 32 slots runs half empty: requests
+    end faster than their successors are prefilled."""
     prefill_coalesce: int = 1
     prefill_coalesce_wait_ms: float = 0.0
     """Prefill starts when so many wait, or the first has waited so long."""

@@ -47,7 +47,7 @@ ASR_SIZES = {
     ),
     "small": AsrSize(
         EncoderSize(bands=40, width=96, heads=3, layers=4, hidden=192),
-        StackSize(width=64, heads=1, layers=12, hidden=128, positions=255, text_ids=256),
+        StackSize(width=128, heads=2, layers=6, hidden=512, positions=255, text_ids=256),
     ),
     "large": AsrSize(
         EncoderSize(bands=128, width=1024, heads=16, layers=24, hidden=4096),

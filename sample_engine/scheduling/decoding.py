@@ -2,7 +2,7 @@
 
     dismiss    those whose requests have ended meanwhile
     let in     those whom the entrance admits (`batching`)
-    prepare    one chunk of prefill, of whoever came first
+    prepare    a few chunks of prefill, of those who came first
     step       all who are ready, through the synchronous or the lookahead loop (`decode_loop`)
 
 One thread takes the turns. A resident leaves once, and its slot is closed there and nowhere else.
@@ -10,6 +10,7 @@ One thread takes the turns. A resident leaves once, and its slot is closed there
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,6 +95,7 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._events = events
         self._entrance = Entrance(settings)
         self._prepares_all = settings.prefill_coalesce > 1 or settings.batching == "static"
+        self._prefill_chunks = max(1, settings.prefill_chunks)
         self._shortage = Shortage(name, metrics)
         self._residents: list[Resident] = []
         self._loop = DecodeLoop[Resident, Pending, Result](
@@ -164,15 +166,14 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._events.record(item.flight.request.request_id, self._opening, "scheduler_prefill_start")
 
     def _prepare(self) -> None:
-        """One chunk; where groups come in together, all of theirs, so that they disturb the others once."""
+        """A few chunks; where groups come in together, all of theirs, to disturb the others once."""
+        left = sys.maxsize if self._prepares_all else self._prefill_chunks
         for one in [one for one in self._residents if not one.ready]:
-            one.ready = self._stage.advance(one.slot)
-            while self._prepares_all and not one.ready:
+            while left and not one.ready:
                 one.ready = self._stage.advance(one.slot)
+                left -= 1
             if one.ready:
                 self._note_ready(one)
-            if not self._prepares_all:
-                return
 
     def _note_ready(self, resident: Resident) -> None:
         request_id, record = resident.flight.request.request_id, self._events.record

@@ -51,10 +51,15 @@ def _bands(samples: Array, frames: int, bands: int) -> Array:
     padded = np.zeros(frames * HOP_SAMPLES + SPAN_SAMPLES - HOP_SAMPLES, np.float32)
     padded[: len(samples)] = samples
     spans = np.lib.stride_tricks.sliding_window_view(padded, SPAN_SAMPLES)[::HOP_SAMPLES]
-    spectrum = np.fft.rfft(spans * np.hanning(SPAN_SAMPLES).astype(np.float32), FFT_SAMPLES)
-    power = np.square(np.abs(spectrum)).astype(np.float32)
+    spectrum = np.fft.rfft(spans * _taper(), FFT_SAMPLES).astype(np.complex64, copy=False)
+    power = np.square(spectrum.real) + np.square(spectrum.imag)
     summed: Array = np.add.reduceat(power, _edges(bands), axis=1)
     return summed
+
+
+@cache
+def _taper() -> Array:
+    return np.hanning(SPAN_SAMPLES).astype(np.float32)
 
 
 @cache
