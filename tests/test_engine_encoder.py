@@ -80,7 +80,7 @@ def test_what_always_fits_does_fit_and_a_second_more_does_not() -> None:
 @pytest.mark.parametrize("size", ["tiny", "small"])
 def test_states_do_not_depend_on_who_shares_the_launch(device: EmulatedDevice, size: str) -> None:
     heard = [features_of(audio(index), ASR_SIZES[size]) for index in range(8)]
-    stage = stage_of(device, size=size)
+    stage = stage_of(device, size=size, handoff_bytes=1 << 20)
     assert stage.promise.level == "any shape"
     alone = [states(device, execute(stage, [one]))[0] for one in heard]
     assert states(device, execute(stage, heard)) == alone

@@ -43,7 +43,7 @@ class Settings:
     """With static batching, how long a batch that is not full waits for more."""
     prefill_chunk: int = 32
     """Prompt positions in one piece of prefill."""
-    prefill_chunks: int = 4
+    prefill_chunks: int = 8
     """So many pieces between two decode steps. With one, an asr decoder of 32 slots runs half empty: requests
     end faster than their successors are prefilled."""
     prefill_coalesce: int = 1

@@ -46,7 +46,7 @@ ASR_SIZES = {
         StackSize(width=16, heads=2, layers=2, hidden=32, positions=63, text_ids=64),
     ),
     "small": AsrSize(
-        EncoderSize(bands=40, width=96, heads=3, layers=4, hidden=192),
+        EncoderSize(bands=40, width=96, heads=3, layers=16, hidden=192),
         StackSize(width=128, heads=2, layers=6, hidden=512, positions=255, text_ids=256),
     ),
     "large": AsrSize(
