@@ -48,6 +48,8 @@ class OpenRange:
     name: str
     track_id: int
     device: int
+    stream: int
+    correlation: int
 
 
 @dataclass(slots=True)

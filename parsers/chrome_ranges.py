@@ -8,7 +8,7 @@ import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
 from parsers.chrome_columns import Chunk
-from parsers.chrome_model import NO_CORRELATION, NO_STREAM, UNKNOWN_BYTES
+from parsers.chrome_model import UNKNOWN_BYTES
 from parsers.chrome_parts import Fault, OpenRange, Parts
 
 Pair = tuple[OpenRange, int]
@@ -52,7 +52,7 @@ def _common(parts: Parts, pairs: list[Pair]) -> Chunk:
         "start_ns": np.array([begin.ts_ns for begin, _ in pairs], np.int64),
         "end_ns": np.array([end_ns for _, end_ns in pairs], np.int64),
         "name_id": np.array([parts.names[begin.name] for begin, _ in pairs], np.int32),
-        "correlation": np.full(len(pairs), NO_CORRELATION, np.int64),
+        "correlation": np.array([begin.correlation for begin, _ in pairs], np.int64),
     }
 
 
@@ -61,7 +61,7 @@ def _device_ids(pairs: list[Pair]) -> Chunk:
     return {
         "kind": np.array([DEVICE_KINDS[begin.category] for begin, _ in pairs], np.int8),
         "device": np.array([begin.device for begin, _ in pairs], np.int32),
-        "stream": np.full(rows, NO_STREAM, np.int64),
+        "stream": np.array([begin.stream for begin, _ in pairs], np.int64),
         "graph_id": np.zeros(rows, np.int64),
         "nbytes": np.full(rows, UNKNOWN_BYTES, np.int64),
     }

@@ -269,7 +269,16 @@ def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None
         return
     track_id, device = parts.tracks[(event.pid, event.tid)], max(int(_devices([event])[0]), UNNAMED_DEVICE)
     names = event.ph or "", at_ns, event.cat or "", str(event.name or "")
-    parts.ranges.append(OpenRange(order, *names, track_id, device))
+    stream, correlation = _range_ids(event)
+    parts.ranges.append(OpenRange(order, *names, track_id, device, stream, correlation))
+
+
+def _range_ids(event: Event | ExactEvent) -> tuple[int, int]:
+    """Stream and correlation id that an event states."""
+    if event.args is None:
+        return NO_STREAM, NO_CORRELATION
+    stream = _integer(event.args.stream, NO_STREAM)
+    return NO_STREAM if stream == ALL_STREAMS else stream, _integer(event.args.correlation, NO_CORRELATION)
 
 
 def _name_ids(parts: Parts, events: Events) -> Column:

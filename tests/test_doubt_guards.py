@@ -81,6 +81,29 @@ def merged(pids: tuple[int | str, ...]) -> TraceBuilder:
     return trace
 
 
+def waiting_for_lost_work() -> TraceBuilder:
+    """Replays of which one node was recorded, and a wait for the stream after each that lasts far longer."""
+    trace = TraceBuilder()
+    for number in range(200):
+        at_ns = FIRST_NS + number * 20 * PERIOD_NS
+        trace.graph_launch(at_ns, [("node", at_ns + 2_000, 1_000)], call_dur_ns=1_000)
+        trace.runtime_call("hipStreamSynchronize", at_ns + 1_100, 18 * PERIOD_NS)
+    return trace
+
+
+def concatenated() -> TraceBuilder:
+    """Two ranks whose launch calls use the same correlation ids, each in a process of its own."""
+    trace = TraceBuilder()
+    for number in range(200):
+        start_ns = FIRST_NS + number * PERIOD_NS
+        for rank in (0, 1):
+            args = {"correlation": number + 1}
+            begin_ns = start_ns + rank * HOST_BOUND_NS - 1_000
+            trace.complete("cuda_runtime", "cudaLaunchKernel", begin_ns, 500, pid=10 + rank, tid=1, args=args)
+            trace.kernel("k", start_ns + rank * HOST_BOUND_NS, HOST_BOUND_NS, correlation=number + 1)
+    return trace
+
+
 def two_shapes(decode_ns: int, steps: int = 5, batch: str = "") -> TraceBuilder:
     """Steps of 10 kernels each: prefill without idle time, decode with kernels of `decode_ns`."""
     trace, at_ns = TraceBuilder(), FIRST_NS
@@ -101,6 +124,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK137": (lambda: clock_is_late(11), "5.5 % of the operations began before their call: launch"),
     "PK138": (lambda: pausing(200_000), "99.9 % of the idle time the launching thread recorded nothing"),
     "PK139": (lambda: merged((0, "[TP01] 0")), "device 0 is filed under 2 process ids"),
+    "PK191": (waiting_for_lost_work, "of the idle time the host waited for the device"),
     "PK190": (lambda: two_shapes(HOST_BOUND_NS), "decode 30.4 % (5 steps), extend 99.0 % (5 steps)"),
 }
 CLEAR: dict[str, Make] = {
@@ -110,6 +134,7 @@ CLEAR: dict[str, Make] = {
     "PK138": lambda: pausing(200_000, frame=True),
     "PK139": lambda: merged((0,)),
     "PK190": lambda: two_shapes(UNDECIDED_NS),
+    "PK191": steady,
 }
 NOT_ASKED: dict[str, Make] = {
     "PK128": host_only,
@@ -117,7 +142,8 @@ NOT_ASKED: dict[str, Make] = {
     "PK137": lambda: merged((0,)),
     "PK138": lambda: steady(DEVICE_BOUND_NS),
     "PK139": host_only,
-    "PK190": lambda: two_shapes(HOST_BOUND_NS, steps=4),
+    "PK190": steady,
+    "PK191": lambda: steady(DEVICE_BOUND_NS),
 }
 
 
@@ -153,6 +179,8 @@ def test_every_doubt_has_its_three_traces() -> None:
         (FIRES["PK138"][0], Word.HOST_BOUND, True),
         (FIRES["PK139"][0], Word.VOID, False),
         (FIRES["PK190"][0], Word.UNDECIDED, False),
+        (FIRES["PK191"][0], Word.HOST_BOUND, True),
+        (concatenated, Word.VOID, False),
     ],
 )
 def test_what_a_doubt_does_to_the_verdict(make: Make, word: Word, directional: bool, tmp_path: Path) -> None:
@@ -205,3 +233,89 @@ def test_gaps_of_a_regular_rhythm_make_no_hole_however_few_they_are(tmp_path: Pa
     for _ in range(4):
         start_ns = add_steady(trace, DEVICE_BOUND_NS, operations=100, start_ns=start_ns) + 100 * PERIOD_NS
     assert not checks(analysed(trace, tmp_path))["PK109"].fired
+
+
+def test_launch_calls_of_two_processes_with_one_id_are_ranks_in_one_file(tmp_path: Path) -> None:
+    found = checks(analysed(concatenated(), tmp_path))["PK139"]
+    assert found.fired and "launch calls of several processes share 200 correlation ids" in found.message
+
+
+def test_a_shape_that_takes_much_of_the_time_counts_with_few_steps(tmp_path: Path) -> None:
+    assert checks(analysed(two_shapes(HOST_BOUND_NS, steps=4), tmp_path))["PK190"].fired
+
+
+def test_batch_sizes_count_as_one_shape_to_a_factor_of_two(tmp_path: Path) -> None:
+    trace, at_ns = TraceBuilder(), FIRST_NS
+    for kind, busy_ns, batches in (("DECODE", HOST_BOUND_NS, range(16, 26)), ("EXTEND", 9_900, range(4, 8))):
+        for batch in (*batches, *batches):
+            trace.annotation(f"step[{kind} bs={batch} toks={batch}]", at_ns - 900, 10 * PERIOD_NS - 100)
+            for number in range(10):
+                start_ns = at_ns + number * PERIOD_NS
+                call_ns = start_ns - 500
+                trace.launch("k", call_ns=call_ns, call_dur_ns=100, start_ns=start_ns, dur_ns=busy_ns)
+            at_ns += 10 * PERIOD_NS
+    found = checks(analysed(trace, tmp_path))["PK190"]
+    assert found.fired and "decode at batch 16 to 31 3" in found.message, found.message
+
+
+def test_steps_that_agree_prove_that_the_rest_of_a_recording_was_the_profilers(tmp_path: Path) -> None:
+    trace = host_works_on(FIRST_NS + 3 * WINDOW_NS)
+    assert checks(analysed(trace, tmp_path))["PK128"].fired
+    trace.annotation("ProfilerStep#1", FIRST_NS, WINDOW_NS)
+    assert not checks(analysed(trace, tmp_path))["PK128"].fired
+
+
+def test_a_host_that_is_through_its_steps_early_makes_no_disagreement(tmp_path: Path) -> None:
+    trace = steady(DEVICE_BOUND_NS)
+    trace.annotation("ProfilerStep#1", FIRST_NS - 5 * PERIOD_NS, 10 * PERIOD_NS)
+    device = analysed(trace, tmp_path).devices[0]
+    assert device.busy.steps_window is not None and device.busy.steps_window.device_op_ratio == 0.95 / 2
+    assert not checks(analysed(trace, tmp_path))["PK110"].fired
+
+
+def test_nodes_of_one_replay_may_run_side_by_side_on_a_stream(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for number in range(100):
+        at_ns = FIRST_NS + number * PERIOD_NS
+        trace.graph_launch(at_ns, [("left", at_ns + 1_000, 8_000), ("right", at_ns + 1_500, 8_000)])
+    found = checks(analysed(trace, tmp_path))["PK136"]
+    assert not found.fired, found.message
+
+
+def test_launches_that_the_end_of_the_recording_cut_off_leave_a_hint(tmp_path: Path) -> None:
+    trace = steady(HOST_BOUND_NS)
+    for number in range(20):
+        trace.runtime_call("cudaLaunchKernel", END_NS + number * 100, 50)
+    found = checks(analysed(trace, tmp_path))["PK103"]
+    assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
+    assert "20 of them after the last one that has" in found.message
+
+
+def test_most_operations_without_a_call_are_a_host_side_that_is_missing(tmp_path: Path) -> None:
+    trace = steady(HOST_BOUND_NS, operations=99)
+    for number in range(101):
+        trace.kernel("orphan", END_NS + number * PERIOD_NS, HOST_BOUND_NS)
+    found = checks(analysed(trace, tmp_path))["PK114"]
+    assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
+
+
+def test_device_work_as_begin_and_end_events_is_tied_to_its_launches(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for number in range(5):
+        at_ns, args = FIRST_NS + number * PERIOD_NS, {"device": 0, "stream": 7, "correlation": number + 1}
+        trace.complete("cuda_runtime", "cudaLaunchKernel", at_ns, 500, args={"correlation": number + 1})
+        for phase, ts_ns in (("B", at_ns + 600), ("E", at_ns + 5_000)):
+            trace.event(
+                {
+                    "ph": phase,
+                    "cat": "kernel",
+                    "name": "k",
+                    "pid": 0,
+                    "tid": 7,
+                    "ts": ts_ns / 1e3,
+                    "args": args,
+                }
+            )
+    analysis = analysed(trace, tmp_path)
+    assert analysis.devices[0].launches is not None and analysis.devices[0].launches.correlated_ops == 5
+    assert not checks(analysis)["PK103"].fired

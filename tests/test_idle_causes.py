@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.idle_causes import WAITING_FRAME, split_by_cause
+from layers.layer1_gpu_busy.idle_causes import LAUNCH_LATENCY_NS, WAITING_FRAME, split_by_cause
 from layers.layer1_gpu_busy.idle_gaps import device_gaps
 from layers.layer1_gpu_busy.model import Cause, Window
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Purpose, launched_by, purpose_of
@@ -52,8 +52,16 @@ def gap(length: int, *host: Span, launch_at: int, call_length: int = 0) -> dict[
 
 
 def test_a_launch_before_the_gap_means_queued_work() -> None:
-    assert gap(1000, launch_at=-50) == {Cause.QUEUED: 1000}
-    assert gap(1000, launch_at=0) == {Cause.QUEUED: 1000}
+    assert gap(LONG, launch_at=-50) == {Cause.QUEUED: LONG}
+    assert gap(LONG, launch_at=0) == {Cause.QUEUED: LONG}
+
+
+def test_what_starts_as_soon_as_a_launch_can_was_on_its_way() -> None:
+    """The device was idle because the call came late, though it came before the gap."""
+    assert gap(LAUNCH_LATENCY_NS, launch_at=0) == {Cause.LAUNCH_BOUND: LAUNCH_LATENCY_NS}
+    assert gap(LAUNCH_LATENCY_NS + 1, launch_at=0) == {Cause.QUEUED: LAUNCH_LATENCY_NS + 1}
+    in_the_call = gap(LAUNCH_LATENCY_NS, launch_at=-50, call_length=60)
+    assert in_the_call == {Cause.LAUNCH_BOUND: LAUNCH_LATENCY_NS}
 
 
 def test_nodes_of_a_running_graph_wait_for_each_other() -> None:
@@ -67,10 +75,23 @@ def test_without_the_launch_the_cause_is_unknown() -> None:
     }
 
 
+def _seen(at: int) -> list[Op]:
+    """Operations without idle time between them, whose launches were recorded."""
+    return [kernel(at + i, at + i + 1, correlation=100 + i) for i in range(9)]
+
+
+def _calls_of_seen() -> list[Span]:
+    return [call(0, 1, correlation=100 + i) for i in range(9)]
+
+
 def test_what_was_launched_before_the_recording_was_queued() -> None:
-    assert causes([kernel(0, 10), kernel(60, 70, correlation=3)], [call(0, 1, correlation=5)]) == {
-        Cause.QUEUED: 50
-    }
+    ops = [kernel(0, 10), kernel(60, 70, correlation=3), kernel(70, 80, correlation=5), *_seen(80)]
+    assert causes(ops, [call(0, 1, correlation=5), *_calls_of_seen()]) == {Cause.QUEUED: 50}
+
+
+def test_ids_below_all_others_tell_nothing_where_most_launches_were_not_recorded() -> None:
+    ops = [kernel(0, 10, correlation=2), kernel(60, 70, correlation=3), kernel(70, 80, correlation=5)]
+    assert causes(ops, [call(0, 1, correlation=5)]) == {Cause.UNKNOWN: 50}
 
 
 def test_idle_after_the_last_operation_has_no_known_cause() -> None:
@@ -146,16 +167,22 @@ def test_a_frame_that_waits_for_requests_is_not_work() -> None:
     }
 
 
+def test_an_annotation_around_launches_says_nothing_of_the_time_between_them() -> None:
+    served = annotation(-100, 2 * LONG, "serve_forever")
+    assert gap(LONG, served, launch_at=LONG) == {Cause.NOTHING_SUBMITTED: LONG}
+
+
 def test_other_threads_do_not_explain_a_gap() -> None:
     elsewhere = call(0, LONG, "cudaStreamSynchronize", thread="other")
     assert gap(LONG, elsewhere, launch_at=LONG) == {Cause.NOTHING_SUBMITTED: LONG}
 
 
 def test_after_the_launch_call_returned_the_work_was_queued() -> None:
-    assert gap(LONG, launch_at=LONG - 30, call_length=10) == {
-        Cause.NOTHING_SUBMITTED: LONG - 30,
+    queued = LAUNCH_LATENCY_NS + 1
+    assert gap(LONG, launch_at=LONG - queued - 10, call_length=10) == {
+        Cause.NOTHING_SUBMITTED: LONG - queued - 10,
         Cause.LAUNCH_BOUND: 10,
-        Cause.QUEUED: 20,
+        Cause.QUEUED: queued,
     }
 
 
@@ -174,6 +201,9 @@ def test_a_kernel_that_seems_to_start_before_its_call_keeps_the_sum() -> None:
         "threading.py(320): wait",
         "queue.py(171): get",
         "zmq/sugar/socket.py(911): recv",
+        "<built-in method run_until_complete of uvloop.Loop object>",
+        "shm_broadcast.py(495): acquire_read",
+        "scheduler.py(1011): recv_requests",
     ],
 )
 def test_known_waits(name: str) -> None:
@@ -226,9 +256,14 @@ class Twin:
         self.submitting = [*self.calls, *dispatches]
         self.work = [o for o in outer if o not in dispatches]
         frames = [s for s in here if s.category in ("python_function", "user_annotation")]
-        self.work += [s for s in frames if s.name not in (WAIT, "ProfilerStep#1")]
+        self.work += [s for s in frames if s.name not in (WAIT, "ProfilerStep#1") and not self.announces(s)]
         self.waits = [s for s in frames if s.name == WAIT]
         self.copies = [s for s in self.calls if self.purpose[s] == Purpose.COPY and self.waited(s, ops)]
+
+    def announces(self, span: Span) -> bool:
+        """An annotation around launches."""
+        inside = [s for s in self.calls if span.start <= s.start < span.end]
+        return span.category == "user_annotation" and any(self.purpose[s] in LAUNCHING for s in inside)
 
     @staticmethod
     def kind(span: Span, ops: Sequence[Op]) -> Purpose:
@@ -273,10 +308,18 @@ def twin_causes(ops: Sequence[Op], host: Sequence[Span]) -> Counter[Cause]:
         if launch is None:
             found[Cause.UNKNOWN] += UNIT
         elif at >= launch.end:
-            found[Cause.QUEUED] += UNIT
+            found[on_its_way_or_queued(ops, ender, launch)] += UNIT
         else:
             found[Twin(ops, host, launch.thread).cause(at)] += UNIT
     return found
+
+
+def on_its_way_or_queued(ops: Sequence[Op], ender: Op | None, launch: Span) -> Cause:
+    """What an operation was after its call's return: on its way, or queued."""
+    assert ender is not None
+    leads = ender is next(o for o in ops if o.correlation == ender.correlation)
+    brief = ender.start - launch.end <= LAUNCH_LATENCY_NS
+    return Cause.LAUNCH_BOUND if leads and brief else Cause.QUEUED
 
 
 times = st.integers(0, 30)

@@ -20,9 +20,15 @@ def driver_call(start: int, end: int, correlation: int) -> Span:
 def test_a_launch_is_covered_by_an_operation_with_its_id_on_any_device() -> None:
     ops = (kernel(10, 20, correlation=1), kernel(30, 40, correlation=2, device=1))
     found = coverage(
-        call(0, 5, correlation=1), call(6, 8, correlation=2), call(9, 12, correlation=3), ops=ops
+        call(0, 5, correlation=1), call(6, 8, correlation=3), call(9, 12, correlation=2), ops=ops
     )
     assert found == LaunchCoverage(launches=3, without_operations=1, captured=0)
+
+
+def test_launches_after_the_last_one_that_ran_are_counted_apart_too() -> None:
+    calls = [call(0, 5, correlation=1), call(6, 8, correlation=2), call(9, 12, correlation=3)]
+    found = coverage(*calls, ops=(kernel(10, 20, correlation=1),))
+    assert found == LaunchCoverage(launches=3, without_operations=2, captured=0, at_the_end=2)
 
 
 def test_no_id_and_id_0_tie_nothing() -> None:

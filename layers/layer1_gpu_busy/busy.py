@@ -13,6 +13,7 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, total, union
+from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import (
     DEVICE_WINDOW,
@@ -80,6 +81,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         longest_gaps_ns=_longest_gaps(any_op),
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         processes=len(trace.device_processes.get(device, ())),
+        drained_steps_ratio=_drained_ratio(steps, ops, any_op, kernels) if steps else None,
         streams=_streams(ops),
     )
 
@@ -111,6 +113,21 @@ def _ratio(window: Window, any_op: Intervals, kernels: Intervals) -> WindowRatio
     return WindowRatio(window, total(clip(any_op, low, high)), total(clip(kernels, low, high)))
 
 
+def _sum_of_launches(ops: DeviceOps) -> int:
+    """Summed time of what was launched: nodes of one replay may run side by side, and count as their
+    union.
+    """
+    alone = -1 - np.arange(len(ops))
+    launch = np.where(ops.correlation > 0, ops.correlation, alone)
+    _, group = np.unique(launch, return_inverse=True)
+    return int(union_length(group, ops.start_ns, ops.end_ns, int(group.max()) + 1).sum())
+
+
+def _drained_ratio(steps: Window, ops: DeviceOps, any_op: Intervals, kernels: Intervals) -> float | None:
+    end_ns = max(steps.end_ns, int(ops.end_ns.max()))
+    return _ratio(Window(STEPS_WINDOW, steps.start_ns, end_ns), any_op, kernels).device_op_ratio
+
+
 def _longest_gaps(any_op: Intervals) -> tuple[int, ...]:
     between = np.sort(any_op.start[1:] - any_op.end[:-1])
     return tuple(between[: -LONGEST_GAPS - 1 : -1].tolist())
@@ -121,7 +138,7 @@ def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
     for stream in _distinct(ops.stream):
         mine = ops.stream == stream
         busy_ns = total(union(ops.start_ns[mine], ops.end_ns[mine]))
-        sum_ns = int((ops.end_ns[mine] - ops.start_ns[mine]).sum())
+        sum_ns = _sum_of_launches(ops.select(mine))
         rows.append(StreamBusy(stream, int(np.count_nonzero(mine)), busy_ns, sum_ns))
     return tuple(sorted(rows, key=lambda row: -row.busy_ns))
 

@@ -33,7 +33,17 @@ def check_coverage(trace: ChromeTrace) -> LaunchCoverage:
         launches=int(np.count_nonzero(~captured)),
         without_operations=int(np.count_nonzero(missing)),
         captured=int(np.count_nonzero(captured)),
+        at_the_end=int(np.count_nonzero(missing & _at_the_end(launches, ran))),
     )
+
+
+def _at_the_end(launches: HostSpans, ran: Bools) -> Bools:
+    """Launches after the last one that ran: the recording of the device ended first, as it does where the
+    host is far ahead when a profiler stops.
+    """
+    last_ns = launches.start_ns[ran].max() if ran.any() else np.iinfo(np.int64).max
+    after: Bools = launches.start_ns > last_ns
+    return after
 
 
 def tied(calls: HostSpans, ops: DeviceOps) -> Bools:

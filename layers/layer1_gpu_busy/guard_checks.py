@@ -15,6 +15,7 @@ from layers.evidence.wording import FEW, counted, first_few, pct, time_text
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
 from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
+from layers.layer1_gpu_busy.runtime_calls import SEEN_SHARE
 from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
@@ -27,6 +28,8 @@ MISSING_LAUNCH_TOLERANCE = 0.02
 """Launches cut off by the edges of a recording; all handed and collected real traces stay at 0."""
 HOLE_SHARE = 0.5
 """Gaps this long (of the window) mean that the window joins separate stretches of work. perfkit's choice."""
+DECIDING_SHARE = 0.1
+"""Gaps that are less of the window than this decide a verdict only where it is close. perfkit's choice."""
 OUTLYING = 3
 """Times that a gap must pass the next longest one to be no gap of the service's own rhythm. perfkit's
 choice.
@@ -99,10 +102,15 @@ def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
     cover = facts.trace.coverage
     if facts.trace.busy_only or not cover.launches:
         return None
-    share = cover.without_operations / cover.launches
     launches = counted(cover.launches, "kernel launch")
     message = f"{cover.without_operations:,} of {launches} without an operation on any device"
-    return Outcome(share > MISSING_LAUNCH_TOLERANCE, message)
+    most = MISSING_LAUNCH_TOLERANCE * cover.launches
+    if cover.without_operations - cover.at_the_end > most or cover.without_operations <= most:
+        return Outcome(cover.without_operations > most, message)
+    message += (
+        f", {cover.at_the_end:,} of them after the last one that has: the device's recording ended first"
+    )
+    return Outcome(True, message, Effect.NOTE if facts.word is Word.DEVICE_BOUND else Effect.DIRECTIONAL)
 
 
 def no_device_activity(facts: TraceFacts) -> Outcome | None:
@@ -158,7 +166,9 @@ def windows_disagree(facts: TraceFacts) -> Outcome | None:
     if by_steps is None:
         return None
     message = f"{pct(facts.ratio)} of the device window, {pct(by_steps)} of the profiled steps"
-    return Outcome(word_of(facts.ratio, facts.thresholds) != word_of(by_steps, facts.thresholds), message)
+    drained = facts.device.busy.drained_steps_ratio
+    words = [word_of(ratio, facts.thresholds) for ratio in (by_steps, drained) if ratio is not None]
+    return Outcome(facts.word not in words, message)
 
 
 def few_samples(facts: TraceFacts) -> Outcome | None:
@@ -227,7 +237,10 @@ def hole(facts: TraceFacts) -> Outcome | None:
     without = window.device_op_ns / left_ns if left_ns else 0.0
     longest = f"{pct(gaps_ns[0] / length_ns)} of the device window ({time_text(gaps_ns[0])})"
     it = "the two longest" if len(standing_out) > 1 else "it"
-    decides = bool(standing_out) and word_of(without, facts.thresholds) is not facts.word
+    decides = (
+        sum(standing_out) > DECIDING_SHARE * length_ns
+        and word_of(without, facts.thresholds) is not facts.word
+    )
     fired = gaps_ns[0] / length_ns > HOLE_SHARE or decides
     return Outcome(fired, f"the longest gap is {longest}; without {it} the ratio is {pct(without)}")
 
@@ -275,7 +288,7 @@ def host_missing(facts: TraceFacts) -> Outcome | None:
         return None
     tied, events = facts.device.launches.correlated_ops, facts.device.busy.events
     message = f"{tied:,} of {events:,} operations have their launch call in the trace"
-    unseen = tied == 0 and not facts.device.launches.early_share
+    unseen = tied < SEEN_SHARE * events and not facts.device.launches.early_share
     return Outcome(unseen, message, None if facts.word is Word.HOST_BOUND else Effect.NOTE)
 
 
@@ -318,7 +331,7 @@ def idle_while_queued(facts: TraceFacts) -> Outcome | None:
     share = device.idle.by_cause_ns[Cause.QUEUED] / device.idle.idle_ns
     depth = device.launches.queue_depth_p50 if device.launches else None
     queue = f"; median queue at a launch: {counted(round(depth), 'operation')}" if depth is not None else ""
-    fired = share > QUEUED_SHARE and depth != 0 and facts.word is Word.HOST_BOUND
+    fired = share > QUEUED_SHARE and facts.word is Word.HOST_BOUND
     return Outcome(fired, f"{pct(share)} of the idle time passed with work already queued{queue}")
 
 

@@ -18,6 +18,7 @@ from layers.layer1_gpu_busy.guard_checks import (
     QUEUED_SHARE,
     TraceFacts,
 )
+from layers.layer1_gpu_busy.runtime_calls import SEEN_SHARE
 from layers.layer1_gpu_busy.symptoms.device import S12
 
 GRAPH_REPLAY_BLIND_SPOT = Guard(
@@ -62,7 +63,9 @@ LAUNCHES_WITHOUT_OPERATIONS = Guard(
     cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
     "profiler session in one process.",
     detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
-    "(captures apart) have no operation with their correlation id.",
+    "(captures apart) have no operation with their correlation id. Where those come after the last one "
+    "that has, "
+    "a hint (a note where the ratio is device-bound).",
     remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per step.",
     source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
     check=checks.unrecorded_launches,
@@ -162,7 +165,9 @@ WINDOW_DECIDES = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Two honest busy ratios of one trace that lead to different verdicts.",
     cause="Device activity fills only part of the profiled steps.",
-    detection="The device window and the profiled-steps window fall on different sides of a threshold.",
+    detection="The device window and the profiled-steps window fall on different sides of a threshold, and "
+    "still "
+    "do where the latter runs on to the end of the device's work.",
     remedy="Decide which time the service is judged by; look at what the host did outside the device window.",
     source="An H100 TimeSformer trace in the TraceLens collection: 99.0 % against 41.4 %.",
     check=checks.windows_disagree,
@@ -217,8 +222,9 @@ HOST_SIDE_MISSING = Guard(
     sees="Kernels without the calls that launched them.",
     cause="Only device activity was recorded, or another process or thread launched the work. The device "
     "was idle, and nobody saw what the host did meanwhile: it may have had no request.",
-    detection="No device operation's correlation id belongs to a runtime call of the trace. A note where the "
-    "ratio is not host-bound.",
+    detection=f"Less than {limit(SEEN_SHARE)} of the device operations have a correlation id of a runtime "
+    "call of "
+    "the trace. A note where the ratio is not host-bound.",
     remedy="Record CPU activity in the thread that launches (torch.profiler: ProfilerActivity.CPU).",
     source="SGLang PR 1304: CPU operators of the scheduler thread absent.",
     check=checks.host_missing,

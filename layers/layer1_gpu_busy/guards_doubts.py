@@ -24,6 +24,13 @@ other; programmatic dependent launches overlap by microseconds, and parallel nod
 real traces at hand stay at 1.00. perfkit's choice."""
 NOTHING_SHARE = 0.5
 """Idle time without any submission beyond which the host cannot be told from a service without requests."""
+BIG_SHARE = 0.25
+"""Share of all step time from which a shape counts with fewer steps too: the ratio rests on it. perfkit's
+choice.
+"""
+WAIT_SHARE = 0.5
+"""Idle time in waits for the device beyond which something is missing: a wait ends when the device is done.
+perfkit's choice; real traces stay below 0.01."""
 SHAPES_SHOWN = 3
 """Shapes that a message names."""
 
@@ -32,8 +39,10 @@ def _merged_devices(facts: TraceFacts) -> Outcome | None:
     if facts.device is None or not facts.device.busy.processes:
         return None
     busy = facts.device.busy
+    shared = facts.device.launches.shared_ids if facts.device.launches else 0
     message = f"device {busy.device} is filed under {counted(busy.processes, 'process id')}"
-    return Outcome(busy.processes > 1, message)
+    calls = f"; launch calls of several processes share {counted(shared, 'correlation id')}" if shared else ""
+    return Outcome(busy.processes > 1 or shared > 0, message + calls)
 
 
 MERGED_DEVICES = Guard(
@@ -46,7 +55,7 @@ MERGED_DEVICES = Guard(
     "number. "
     "Their busy times then cover each other.",
     detection="The operations of one device number come under several process ids; a profiler uses one "
-    "for each device.",
+    "for each device. Or launch calls of several processes bear one correlation id: each numbers its own.",
     remedy="Give the files of the ranks as they were recorded: perfkit layer1 --trace rank*.json.gz.",
     source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process.",
     check=_merged_devices,
@@ -144,8 +153,11 @@ def _recording_idle(facts: TraceFacts) -> Outcome | None:
     if recorded is None:
         return None
     words = {facts.word, word_of(recorded, facts.thresholds)}
+    steps = facts.device.busy.steps_window
+    by_steps = steps.device_op_ratio if steps is not None else None
+    agreed = by_steps is not None and word_of(by_steps, facts.thresholds) is facts.word
     message = f"{pct(facts.ratio)} of the device window, {pct(recorded)} of all that was recorded"
-    return Outcome(words == {Word.HOST_BOUND, Word.DEVICE_BOUND}, message)
+    return Outcome(words == {Word.HOST_BOUND, Word.DEVICE_BOUND} and not agreed, message)
 
 
 BUSY_STRETCH_OF_AN_IDLE_RECORDING = Guard(
@@ -156,7 +168,9 @@ BUSY_STRETCH_OF_AN_IDLE_RECORDING = Guard(
     sees="A device that is busy all the time, in a recording most of which has no device work.",
     cause="The window of the ratio runs from the first to the last device activity. What the host did before "
     "and after is outside: the profiler's start and stop, or the reason why the service is slow.",
-    detection="Device-bound by the device window and host-bound by all that was recorded.",
+    detection="Device-bound by the device window and host-bound by all that was recorded, without profiled "
+    "steps "
+    "that say the same as the device window.",
     remedy="Record a longer stretch under steady load, so that device work fills the recording.",
     source="A two-step vLLM decode trace in the TraceLens collection: 99.8 % of its own window, 56.1 % of "
     "the "
@@ -175,7 +189,9 @@ class _Shape:
 
 
 def _shapes(facts: TraceFacts) -> Iterator[_Shape]:
-    """Shapes with enough steps to speak of: busy time over the time from a step's start to the next one's."""
+    """Shapes with enough steps to speak of, or that the ratio rests on: busy time over the time from a
+    step's start to the next one's.
+    """
     device = facts.device
     if device is None or device.steps is None or not device.step_times:
         return
@@ -183,15 +199,23 @@ def _shapes(facts: TraceFacts) -> Iterator[_Shape]:
     for step, time in zip(device.steps.steps, device.step_times, strict=True):
         if step.operations:
             by_shape.setdefault(_shape_name(step), []).append(time)
+    whole_ns = sum(_length_ns(time) for times_of in by_shape.values() for time in times_of)
     for name, times_of in sorted(by_shape.items()):
-        busy_ns = sum(t.busy_ns for t in times_of)
-        all_ns = sum(t.busy_ns + t.idle_ns + t.idle_after_ns for t in times_of)
-        if len(times_of) >= TRACE_MIN_STEPS and all_ns:
-            yield _Shape(name, len(times_of), busy_ns / all_ns)
+        length_ns = sum(map(_length_ns, times_of))
+        if length_ns and (len(times_of) >= TRACE_MIN_STEPS or length_ns >= BIG_SHARE * whole_ns):
+            yield _Shape(name, len(times_of), sum(t.busy_ns for t in times_of) / length_ns)
+
+
+def _length_ns(time: StepTime) -> int:
+    return time.busy_ns + time.idle_ns + time.idle_after_ns
 
 
 def _shape_name(step: Step) -> str:
-    return step.kind if step.batch_size is None else f"{step.kind} at batch {step.batch_size}"
+    """Kind and batch size, the latter to a factor of two: continuous batching hardly repeats one."""
+    if step.batch_size is None or step.batch_size < 1:
+        return step.kind
+    low = 1 << (step.batch_size.bit_length() - 1)
+    return f"{step.kind} at batch {low}" + (f" to {2 * low - 1}" if low > 1 else "")
 
 
 def _shapes_differ(facts: TraceFacts) -> Outcome | None:
@@ -213,11 +237,40 @@ SHAPES_DIFFER = Guard(
     sees="One busy ratio over steps that are two different workloads.",
     cause="Prefill fills the device and decode leaves it idle, or small batches and large ones. Their mean "
     "describes neither.",
-    detection=f"Annotated steps of one kind and batch size are host-bound and those of another device-bound, "
-    f"with {TRACE_MIN_STEPS} steps or more each.",
+    detection=f"Annotated steps of one kind and batch size (to a factor of two) are host-bound and those of "
+    f"another device-bound, with {TRACE_MIN_STEPS} steps each or {limit(BIG_SHARE)} of the time.",
     remedy="Judge each shape by itself: record them apart.",
     source="perfkit: per workload shape, never averaged over shapes.",
     check=_shapes_differ,
+)
+
+
+def _waited_for_nothing(facts: TraceFacts) -> Outcome | None:
+    idle = facts.device.idle if facts.device is not None else None
+    if idle is None or not idle.idle_ns or facts.word is not Word.HOST_BOUND:
+        return None
+    share = idle.by_cause_ns[Cause.SYNC] / idle.idle_ns
+    message = f"in {pct(share)} of the idle time the host waited for the device"
+    return Outcome(share > WAIT_SHARE, message)
+
+
+WAITED_FOR_NOTHING = Guard(
+    code="PK191",
+    name="waited-for-nothing",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A host that waits for a device on which nothing runs.",
+    cause="A wait for the device returns when its work is done. If it lasts long after the last recorded "
+    "operation, work was not recorded (nodes of graph replays), or it waited for another device, an event "
+    "or a "
+    "host function.",
+    detection=f"A host-bound ratio, and more than {limit(WAIT_SHARE)} of the idle time lies in "
+    "synchronising calls.",
+    remedy="Record all devices and processes; compare the operations of one replay with the graph's nodes; "
+    "measure "
+    "without a tracer: perfkit layer1 --live, --dcgm or --smi.",
+    source="ROCm profilers that drop dispatches of replays (sglang PR 35390, rocm-systems PR 4361).",
+    check=_waited_for_nothing,
 )
 
 DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
@@ -227,4 +280,5 @@ DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     NOTHING_WAS_SUBMITTED,
     MERGED_DEVICES,
     SHAPES_DIFFER,
+    WAITED_FOR_NOTHING,
 )

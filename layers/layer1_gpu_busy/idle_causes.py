@@ -3,14 +3,15 @@
 A gap ends with an operation; the call that launched it, on its thread, decides:
 
 - no such call in the trace: UNKNOWN (QUEUED when it was made before the recording began);
-- the call had returned when the gap began: the work was QUEUED, waiting for an event or for the launch
-  itself;
+- the call had returned when the gap began: the work was QUEUED, waiting for an event or for other work; where
+  it began within LAUNCH_LATENCY_NS of that return, as the first of its launch, it was on its way, and
+  LAUNCH_BOUND: the host had called too late;
 - it had not: the host was late. From the start of the gap until that call returned, each moment goes to what
   the thread was doing, first match wins: a synchronising call → SYNC; a copy call that returned only after
   its copy was done → COPY; a long call that launches nothing (allocation, module loading) → HOST_WORK; any
-  other runtime call or the dispatch of an operator → LAUNCH_BOUND; an annotation, a Python frame or a long
-  operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait → NOTHING_SUBMITTED.
-  From the call's return on, the work was QUEUED.
+  other runtime call or the dispatch of an operator → LAUNCH_BOUND; a Python frame, or an annotation or a long
+  operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait →
+  NOTHING_SUBMITTED. From the call's return on, the work was QUEUED or on its way.
 
 A sync call that ends as the device drains is normal, so only its part inside the gap counts. Pauses between
 two calls or operators that are shorter than the shortest Python frame kept are the interpreter on its way
@@ -38,17 +39,21 @@ from layers.layer1_gpu_busy.host_stack import (
 )
 from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
 from layers.layer1_gpu_busy.model import Cause
-from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, named_blocking
+from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, launched_by, named_blocking
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace, DeviceOps, HostSpans
 
 WAITING_FRAME = re.compile(
     r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
     r"|\bthreading\.py\(\d+\): wait|\bqueue\.py\(\d+\): get|\bselectors\.py\(\d+\): select"
-    r"|\bzmq\b.*: (poll|recv)"
+    r"|\bzmq\b.*: (poll|recv)|\brun_(until_complete|forever) of uvloop|\bsched_yield\b"
+    r"|: (acquire_read|acquire_write|recv_requests)\b"
 )
 """Python frames in which a thread waits for others to give it work; names as torch.profiler writes frames."""
 
+LAUNCH_LATENCY_NS = 10_000
+"""From the return of a launch call to the start of what it launched on an idle device: 2 to 7 µs on the
+machines of the traces at hand. Within this time nothing else need have held it up. perfkit's choice."""
 NEVER_NS = np.iinfo(np.int64).min
 
 
@@ -59,17 +64,32 @@ def split_by_cause(
     parts = {cause: np.zeros(len(idle), np.int64) for cause in Cause}
     enders = launched.take(idle.after)
     late = enders.known & (enders.end_ns > idle.start_ns)
-    queued = (enders.known & ~late) | enders.before_recording
-    unknown = ~late & ~queued
+    brief = enders.known & (idle.end_ns - enders.end_ns <= LAUNCH_LATENCY_NS) & _leads(launched)[idle.after]
+    queued = (enders.known & ~late & ~brief) | enders.before_recording
+    unknown = ~enders.known & ~queued
     parts[Cause.QUEUED][queued] = idle.length_ns[queued]
     parts[Cause.UNKNOWN][unknown] = idle.length_ns[unknown]
-    host = _host(trace, ops, launched)
+    on_its_way = enders.known & ~late & brief
+    parts[Cause.LAUNCH_BOUND][on_its_way] = idle.length_ns[on_its_way]
+    host = _host(trace, launched)
     for thread in np.unique(enders.track_id[late]):
         here = np.flatnonzero(late & (enders.track_id == thread))
         returned_ns = np.minimum(enders.end_ns[here], idle.end_ns[here])
-        parts[Cause.QUEUED][here] = idle.end_ns[here] - returned_ns
         _split_host_time(_activity(host, int(thread)), idle.start_ns[here], returned_ns, here, parts)
+        afterwards_ns = idle.end_ns[here] - returned_ns
+        parts[Cause.LAUNCH_BOUND][here] += np.where(brief[here], afterwards_ns, 0)
+        parts[Cause.QUEUED][here] += np.where(brief[here], 0, afterwards_ns)
     return parts
+
+
+def _leads(launched: Launched) -> Bools:
+    """Which operations are the first of their launch, and not later nodes of a graph; False for -1, which
+    is none.
+    """
+    leads = np.zeros(len(launched.call) + 1, bool)
+    leads[np.unique(launched.call, return_index=True)[1]] = True
+    leads[-1] = False
+    return leads
 
 
 def _split_host_time(
@@ -93,29 +113,35 @@ class _Host:
     launches: ByThread
     other_calls: ByThread
     operators: ByThread
-    work: ByThread
+    annotations: ByThread
+    frames: ByThread
     waits: ByThread
 
 
-def _host(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> _Host:
+def _host(trace: ChromeTrace, launched: Launched) -> _Host:
     calls = launched.calls
-    work = spans_of(trace, Role.ANNOTATION, Role.PYTHON)
-    work = work.select(~names_that(trace, work, is_step_marker))
-    waits = names_matching(trace, work, WAITING_FRAME)
+    annotations, frames = spans_of(trace, Role.ANNOTATION), spans_of(trace, Role.PYTHON)
+    annotations = annotations.select(~names_that(trace, annotations, is_step_marker))
+    waits = names_matching(trace, frames, WAITING_FRAME)
     return _Host(
         calls=by_thread(calls.spans),
         syncs=by_thread(calls.spans.select(calls.are(Purpose.SYNC))),
-        blocking_copies=by_thread(calls.spans.select(_blocking_copies(trace, ops, launched))),
+        blocking_copies=by_thread(calls.spans.select(_blocking_copies(trace))),
         launches=by_thread(calls.spans.select(calls.are(*LAUNCHING))),
         other_calls=by_thread(calls.spans.select(calls.are(Purpose.OTHER))),
         operators=by_thread(outermost_operators(trace)),
-        work=by_thread(work.select(~waits)),
-        waits=by_thread(work.select(waits)),
+        annotations=by_thread(annotations),
+        frames=by_thread(frames.select(~waits)),
+        waits=by_thread(frames.select(waits)),
     )
 
 
-def _blocking_copies(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> Bools:
-    """Copy calls that returned only after their copy was done, by name or as their times show."""
+def _blocking_copies(trace: ChromeTrace) -> Bools:
+    """Copy calls that returned only after their copy was done, on whatever device, by name or as their times
+    show.
+    """
+    ops = trace.device_ops
+    launched = launched_by(trace, ops)
     calls = launched.calls
     done_ns = np.full(len(calls.spans), NEVER_NS)
     np.maximum.at(done_ns, launched.call[launched.known], ops.end_ns[launched.known])
@@ -131,7 +157,10 @@ def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
     stalls = subtract(_when(_long(host.other_calls.of(thread))), waiting)
     submitting = _without_short_pauses(_either(_when(host.calls.of(thread)), dispatch))
     submitting = subtract(submitting, _either(waiting, stalls))
-    work = subtract(_either(_when(host.work.of(thread)), long_operators), _when(host.waits.of(thread)))
+    quiet = host.annotations.of(thread)
+    quiet = quiet.select(~_hold_a_launch(quiet, host, thread))
+    frames = subtract(_when(host.frames.of(thread)), _when(host.waits.of(thread)))
+    work = _either(_either(frames, _when(quiet)), long_operators)
     return {
         Cause.SYNC: syncs,
         Cause.COPY: subtract(copies, syncs),
@@ -143,10 +172,14 @@ def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
 def _operators(host: _Host, thread: int) -> tuple[Intervals, Intervals]:
     """Outermost operators: those that launch something or are brief, and the long ones that do not."""
     spans = host.operators.of(thread)
-    launch_ns = host.launches.of(thread).start_ns
-    launches = np.searchsorted(launch_ns, spans.end_ns) > np.searchsorted(launch_ns, spans.start_ns)
-    dispatch = launches | ~_is_long(spans)
+    dispatch = _hold_a_launch(spans, host, thread) | ~_is_long(spans)
     return _when(spans.select(dispatch)), _when(spans.select(~dispatch))
+
+
+def _hold_a_launch(spans: HostSpans, host: _Host, thread: int) -> Bools:
+    launch_ns = host.launches.of(thread).start_ns
+    holds: Bools = np.searchsorted(launch_ns, spans.end_ns) > np.searchsorted(launch_ns, spans.start_ns)
+    return holds
 
 
 def _without_short_pauses(of: Intervals) -> Intervals:

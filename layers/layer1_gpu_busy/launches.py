@@ -42,6 +42,7 @@ def launch_statistics(trace: ChromeTrace, ops: DeviceOps) -> LaunchStats:
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
         early_share=launched.early_share,
+        shared_ids=launched.shared_ids,
     )
 
 

@@ -56,7 +56,8 @@ class WindowRatio:
 
 @dataclass(frozen=True, slots=True)
 class StreamBusy:
-    """One stream of a device inside the device window; `sum_ns` passes `busy_ns` where operations overlap."""
+    """One stream of a device inside the device window; `sum_ns` passes `busy_ns` where operations of
+    different launches overlap."""
 
     stream: int
     events: int
@@ -70,7 +71,8 @@ class DeviceBusy:
     is None where the file has no ProfilerStep annotations, `recorded_window` where it records nothing else.
     `sum_ns` is the plain sum of durations, shown only to say how far off it would be. `longest_gaps_ns` holds
     at most three, the longest first; `processes` counts the process ids that the operations are filed under
-    (0: not known)."""
+    (0: not known). `drained_steps_ratio` is the device-op ratio from the first ProfilerStep to
+    the end of the last one or of the device's work, whichever is later: the host may run ahead."""
 
     device: int
     device_name: str
@@ -85,6 +87,7 @@ class DeviceBusy:
     longest_gaps_ns: tuple[int, ...]
     zero_timestamps: int
     processes: int
+    drained_steps_ratio: float | None
     streams: tuple[StreamBusy, ...]
 
 
@@ -111,11 +114,14 @@ class LaunchCoverage:
     """Kernel launches of a whole trace (graph launches are in `ReplayCheck`), and how many have no operation.
 
     `captured` launches went into a graph instead of to the device and are in neither of the other counts.
+    `at_the_end` of those without operations come after the last launch that has one: a host far ahead when
+    the profiler stopped, or a recording of the device that ended early.
     """
 
     launches: int
     without_operations: int
     captured: int
+    at_the_end: int = 0
 
 
 class StepKind(StrEnum):
@@ -254,12 +260,13 @@ class LaunchStats:
     """Host launches against device starts. Delays are start of operation minus start of the call that
     launched it.
 
-    `empty_queue_share` is the share of launches that found nothing queued or running on the device (None: no
-    correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
-    `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call that
-    launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied operations
-    that began before their call did; where it shows that host and device kept different clocks
-    (`runtime_calls.CLOCK_TOLERANCE`), nothing that compares the two is measured.
+    `empty_queue_share` is the share of launches that found nothing queued or running on the device (None:
+    no correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
+    `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call
+    that launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied
+    operations that began before their call did; where it shows that host and device kept different clocks
+    (`runtime_calls.CLOCK_TOLERANCE`), nothing that compares the two is measured. `shared_ids` counts
+    correlation ids of calls of several processes.
     """
 
     launches: int
@@ -275,6 +282,7 @@ class LaunchStats:
     empty_queue_share: float | None
     shorter_than_call_share: float | None
     early_share: float | None = None
+    shared_ids: int = 0
 
 
 @dataclass(frozen=True, slots=True)

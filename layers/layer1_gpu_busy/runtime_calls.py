@@ -28,6 +28,10 @@ from parsers.chrome_model import (
     HostSpans,
 )
 
+SEEN_SHARE = 0.5
+"""Share of operations with a launch call from which the launching thread counts as recorded. Real traces
+stay above 0.85, or at 0 where no host activity was recorded. perfkit's choice."""
+
 
 class Purpose(IntEnum):
     """What a runtime call is for."""
@@ -114,8 +118,9 @@ class Launched:
     `call` indexes `calls.spans` and is NO_CALL where the trace holds no such call; the three columns after
     `known` say nothing there. `early_share` is the share of operations that began before their call did
     (None: none has a call); above CLOCK_TOLERANCE no call is known, since times of host and device cannot
-    be compared. `before_recording`: no call, and an id below that of every recorded call, so the launch was
-    made before the recording began (ids count up with the calls of a process).
+    be compared. `shared_ids` counts ids that calls of several processes bear. `before_recording`: no call,
+    and an id below that of every recorded call, so the launch was made before the recording began (ids
+    count up with the calls of a process).
     """
 
     calls: Calls
@@ -126,6 +131,7 @@ class Launched:
     track_id: I64
     before_recording: Bools
     early_share: float | None
+    shared_ids: int
 
     def take(self, op: I64) -> Launched:
         """The same for chosen operations, in that order; -1 chooses none, which has no call."""
@@ -133,7 +139,8 @@ class Launched:
         known, before = (np.append(flags, False)[op] for flags in (self.known, self.before_recording))
         columns = (self.start_ns, self.end_ns, self.track_id)
         start_ns, end_ns, track_id = (np.append(column, 0)[op] for column in columns)
-        return Launched(self.calls, call, known, start_ns, end_ns, track_id, before, self.early_share)
+        columns_of = (start_ns, end_ns, track_id, before, self.early_share, self.shared_ids)
+        return Launched(self.calls, call, known, *columns_of)
 
     def by(self, *purposes: Purpose) -> Bools:
         """Which operations a call of one of the purposes launched."""
@@ -164,13 +171,29 @@ def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
     below, above = np.append(NO_CORRELATION, ids)[at], np.append(ids, NO_CORRELATION)[at]
     process = ops.correlation >> PROCESS_SHIFT
     first_of_process = (below >> PROCESS_SHIFT != process) & (above >> PROCESS_SHIFT == process)
-    before_recording = ~tied & (ops.correlation > 0) & first_of_process
+    before_recording = (
+        ~tied & (ops.correlation > 0) & first_of_process & (tied.sum() >= SEEN_SHARE * len(tied))
+    )
     columns = (calls.spans.start_ns, calls.spans.end_ns, calls.spans.track_id.astype(np.int64))
     start_ns, end_ns, track_id = (np.append(column, 0)[call] for column in columns)
     purpose = calls.purpose.copy()
     purpose[call[known][purpose[call[known]] == Purpose.OTHER]] = Purpose.LAUNCH
     calls = Calls(calls.spans, purpose)
-    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share)
+    shared = _ids_of_several_processes(trace, calls)
+    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share, shared)
+
+
+def _ids_of_several_processes(trace: ChromeTrace, calls: Calls) -> int:
+    """How many correlation ids calls of more than one process bear: each process numbers its own."""
+    _, process = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
+    rows = np.flatnonzero(calls.spans.correlation > 0)
+    process_of, ids = process[calls.spans.track_id[rows]], calls.spans.correlation[rows]
+    if not len(rows) or (process_of == process_of[0]).all():
+        return 0
+    order = np.lexsort((process_of, ids))
+    same_id = ids[order][1:] == ids[order][:-1]
+    other_process = process_of[order][1:] != process_of[order][:-1]
+    return len(np.unique(ids[order][1:][same_id & other_process]))
 
 
 def _first_call_of_id(calls: Calls) -> tuple[I64, I64]:
