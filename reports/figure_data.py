@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layers.layer1_gpu_busy.model import Cause, Place, Strip
+from layers.layer1_gpu_busy.idle_model import Cause, Place
+from layers.layer1_gpu_busy.model import Strip
 
 
 @dataclass(frozen=True, slots=True)

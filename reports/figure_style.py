@@ -15,7 +15,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from layers.evidence.wording import limit, visible
-from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.idle_model import Cause
 from reports.markdown import shorten
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from layers.evidence.wording import pct
-from layers.layer1_gpu_busy.model import Cause, Strip, StripLane, column_edges
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import Strip, StripLane, column_edges
 from reports.figure_data import StripFigure
 from reports.figure_style import BLUE, CAUSE_COLOURS, FAINT, canvas, label, plain_axes
 

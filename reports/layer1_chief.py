@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import pct
-from layers.layer1_gpu_busy.model import IdleAnatomy, Overlap
+from layers.layer1_gpu_busy.idle_model import IdleAnatomy
+from layers.layer1_gpu_busy.model import Overlap
 from layers.layer1_gpu_busy.ranks import RankTable
 from reports.layer1_idle import chief_causes
 from reports.layer1_section import Layer1Run, anatomy_of

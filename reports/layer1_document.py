@@ -14,10 +14,10 @@ import msgspec
 from layers.evidence.store_rows import Run
 from layers.layer1_gpu_busy.compare import Comparison
 from layers.layer1_gpu_busy.compare_files import NotCompared
+from layers.layer1_gpu_busy.idle_model import IdleAnatomy
 from layers.layer1_gpu_busy.model import (
     BatchRow,
     CopyRow,
-    IdleAnatomy,
     KernelRow,
     LaunchStats,
     OperatorRow,

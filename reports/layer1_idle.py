@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from layers.evidence.wording import counted, pct, time_text
+from layers.layer1_gpu_busy.idle_model import Cause, Gap, IdleAnatomy, Place
 from layers.layer1_gpu_busy.kernel_names import short_name
-from layers.layer1_gpu_busy.model import Cause, Gap, IdleAnatomy, Place, Steps, Strip
+from layers.layer1_gpu_busy.model import Steps, Strip
 from reports.figure_data import IdleBars, StripFigure
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.copies import copy_table
-from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, LaunchStats, Place, Step, Steps
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
+from layers.layer1_gpu_busy.model import LaunchStats, Step, Steps
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.steps import step_of_operations

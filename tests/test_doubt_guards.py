@@ -11,8 +11,8 @@ import pytest
 
 from layers.evidence.guard import Effect
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.judge import judge_traces
-from layers.layer1_gpu_busy.model import Cause
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from tests.layer1_traces import (
     DEVICE_BOUND_NS,
@@ -26,7 +26,7 @@ from tests.layer1_traces import (
     host_only,
     steady,
 )
-from tests.writers.chrome import TraceBuilder
+from tests.writers.chrome import EPOCH_ORIGIN_NS, TraceBuilder
 
 Make = Callable[[], TraceBuilder]
 
@@ -104,6 +104,17 @@ def concatenated() -> TraceBuilder:
     return trace
 
 
+def in_whole_microseconds(busy_us: int) -> TraceBuilder:
+    """Kernels of so many microseconds of every ten, as a profiler without nanoseconds writes them."""
+    trace = TraceBuilder(base_time_ns=None, origin_ns=EPOCH_ORIGIN_NS)
+    for number in range(201):
+        start_ns = FIRST_NS + number * PERIOD_NS
+        trace.launch(
+            "k", call_ns=start_ns - 2_000, call_dur_ns=1_000, start_ns=start_ns, dur_ns=busy_us * 1_000
+        )
+    return trace
+
+
 def two_shapes(decode_ns: int, steps: int = 5, batch: str = "") -> TraceBuilder:
     """Steps of 10 kernels each: prefill without idle time, decode with kernels of `decode_ns`."""
     trace, at_ns = TraceBuilder(), FIRST_NS
@@ -124,6 +135,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK137": (lambda: clock_is_late(11), "5.5 % of the operations began before their call: launch"),
     "PK138": (lambda: pausing(200_000), "99.9 % of the idle time the launching thread recorded nothing"),
     "PK139": (lambda: merged((0, "[TP01] 0")), "device 0 is filed under 2 process ids"),
+    "PK192": (lambda: in_whole_microseconds(4), "200 gaps may be up to 2 µs too long each"),
     "PK191": (waiting_for_lost_work, "of the idle time the host waited for the device"),
     "PK190": (lambda: two_shapes(HOST_BOUND_NS), "decode 30.4 % (5 steps), extend 99.0 % (5 steps)"),
 }
@@ -135,6 +147,7 @@ CLEAR: dict[str, Make] = {
     "PK139": lambda: merged((0,)),
     "PK190": lambda: two_shapes(UNDECIDED_NS),
     "PK191": steady,
+    "PK192": lambda: in_whole_microseconds(3),
 }
 NOT_ASKED: dict[str, Make] = {
     "PK128": host_only,
@@ -144,6 +157,7 @@ NOT_ASKED: dict[str, Make] = {
     "PK139": host_only,
     "PK190": steady,
     "PK191": lambda: steady(DEVICE_BOUND_NS),
+    "PK192": host_only,
 }
 
 

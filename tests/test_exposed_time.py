@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.exposed import ALL_RANKS, FEWER_COPIES, exposed_times
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, COPIES, DEVICE_BOUND, next_step
 from layers.layer1_gpu_busy.overlap import communication_overlap
 from layers.layer1_gpu_busy.replays import check_replays

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.idle import LARGEST_GAPS, idle_anatomy
-from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Window
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
+from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.steps import find_steps
 from tests.builders import (
     Op,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.idle_causes import LAUNCH_LATENCY_NS, WAITING_FRAME, split_by_cause
 from layers.layer1_gpu_busy.idle_gaps import device_gaps
-from layers.layer1_gpu_busy.model import Cause, Window
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Purpose, launched_by, purpose_of
 from parsers.chrome_model import PYTHON_FRAME_FLOOR_NS
 from tests.builders import (
@@ -201,7 +202,7 @@ def test_a_kernel_that_seems_to_start_before_its_call_keeps_the_sum() -> None:
         "threading.py(320): wait",
         "queue.py(171): get",
         "zmq/sugar/socket.py(911): recv",
-        "<built-in method run_until_complete of uvloop.Loop object>",
+        "<method 'run_until_complete' of 'uvloop.loop.Loop' objects>",
         "shm_broadcast.py(495): acquire_read",
         "scheduler.py(1011): recv_requests",
     ],

@@ -10,8 +10,8 @@ import pytest
 from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.judge import judge_traces
-from layers.layer1_gpu_busy.model import Cause
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import Unread

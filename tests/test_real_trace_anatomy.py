@@ -18,8 +18,9 @@ from layers.evidence.intervals import total, union
 from layers.layer1_gpu_busy.annotations import is_step_marker
 from layers.layer1_gpu_busy.host_stack import names_that
 from layers.layer1_gpu_busy.idle import idle_anatomy
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
 from layers.layer1_gpu_busy.launches import launch_statistics
-from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Window
+from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
 from layers.layer1_gpu_busy.steps import find_steps
 from parsers.chrome_model import ChromeTrace, DeviceOps

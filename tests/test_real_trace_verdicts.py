@@ -146,7 +146,7 @@ CASES = (
     Case(
         "resnet50_workers4.json.gz",
         "UNDECIDED",
-        "",
+        "PK192",
         "The same with four loaders: 89.7 %, below 90 % by a hair, and 87.0 % of the steps.",
     ),
     Case(

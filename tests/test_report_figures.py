@@ -16,8 +16,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from layers.layer1_gpu_busy.idle_model import Cause, Place
 from layers.layer1_gpu_busy.kernel_names import short_name
-from layers.layer1_gpu_busy.model import Cause, Place, Strip, StripLane
+from layers.layer1_gpu_busy.model import Strip, StripLane
 from parsers.errors import StoreError
 from reports.figure_data import (
     Bar,

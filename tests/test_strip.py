@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.busy import device_window
-from layers.layer1_gpu_busy.model import Cause, Step, Steps, Strip, Window, column_edges
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import Step, Steps, Strip, Window, column_edges
 from layers.layer1_gpu_busy.strip import COLUMNS, MAX_LANES, draw_strip
 from tests.builders import Op, Span, annotation, call, copy_to_host, kernel, ops_of, trace_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
-from layers.layer1_gpu_busy.model import Cause, Place
+from layers.layer1_gpu_busy.idle_model import Cause, Place
 from layers.layer1_gpu_busy.symptoms.launch import (
     ALLOCATING,
     COMPILING,

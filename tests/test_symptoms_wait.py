@@ -3,7 +3,7 @@
 import pytest
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
-from layers.layer1_gpu_busy.model import Cause, Gap, Place
+from layers.layer1_gpu_busy.idle_model import Cause, Gap, Place
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.symptoms.wait import S2, S3, S3B, START_GAP_NS
 from parsers.chrome_model import ChromeTrace

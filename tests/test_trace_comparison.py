@@ -15,7 +15,8 @@ from layers.layer1_gpu_busy.compare import (
     compare_traces,
     time_rows,
 )
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, IdleAnatomy, Steps, StepTime
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Steps, StepTime
 from layers.layer1_gpu_busy.replays import check_replays
 from parsers.chrome_model import CategoryCount, ChromeTrace
 from tests.builders import Op, call, copy_to_host, kernel, ops_of, trace_of

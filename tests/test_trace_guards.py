@@ -17,7 +17,7 @@ from layers.evidence.guard import Effect
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, TRACE_GUARDS
-from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.chrome_model import CategoryCount
 from tests.builders import kernel, trace_of

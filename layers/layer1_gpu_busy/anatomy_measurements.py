@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact, Measurement
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, IdleAnatomy, Place
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 
 EXPOSED_COMMUNICATION = "exposed_communication_ratio"
 

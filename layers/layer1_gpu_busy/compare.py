@@ -18,8 +18,9 @@ import numpy as np
 
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.batches import busy_per_step
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.kernels import kernel_table
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis, KernelRow, StepKind, Steps
+from layers.layer1_gpu_busy.model import DeviceAnalysis, KernelRow, StepKind, Steps
 from layers.layer1_gpu_busy.runs import same_work
 from layers.layer1_gpu_busy.steps import step_of_operations
 from parsers.chrome_categories import ROLE_OF, Role

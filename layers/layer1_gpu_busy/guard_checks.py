@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import TRACE_MIN_OPERATIONS, TRACE_MIN_STEPS
 from layers.evidence.wording import FEW, counted, first_few, pct, time_text
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.kernel_names import short_name
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.nsys_no_cuda import why_no_cuda
 from layers.layer1_gpu_busy.runtime_calls import SEEN_SHARE
 from layers.layer1_gpu_busy.sm_active import SmActive

@@ -13,7 +13,8 @@ from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.model import Cause, Step, StepTime
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import Step, StepTime
 from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE
 from layers.layer1_gpu_busy.thresholds import Word, word_of
 from parsers.chrome_model import NO_STREAM
@@ -31,6 +32,8 @@ choice.
 WAIT_SHARE = 0.5
 """Idle time in waits for the device beyond which something is missing: a wait ends when the device is done.
 perfkit's choice; real traces stay below 0.01."""
+CUT_PER_GAP_NS = 2_000
+"""A start and a duration, each cut to whole microseconds, make the gap behind them up to this much longer."""
 SHAPES_SHOWN = 3
 """Shapes that a message names."""
 
@@ -273,6 +276,39 @@ WAITED_FOR_NOTHING = Guard(
     check=_waited_for_nothing,
 )
 
+
+def _whole_microseconds(facts: TraceFacts) -> Outcome | None:
+    device = facts.device
+    if device is None or device.idle is None or facts.ratio is None or facts.trace.nsys is not None:
+        return None
+    if facts.trace.meta.nanosecond_resolution:
+        return Outcome(False, "times are finer than a microsecond")
+    rounded_ns = min(device.idle.idle_ns, device.idle.gaps * CUT_PER_GAP_NS)
+    high = facts.ratio + rounded_ns / device.busy.device_window.window.length_ns
+    lost = f"{counted(device.idle.gaps, 'gap')} may be up to {CUT_PER_GAP_NS / 1000:.0f} µs too long each"
+    message = (
+        f"times are whole microseconds: {lost}, so the ratio lies between {pct(facts.ratio)} and {pct(high)}"
+    )
+    return Outcome(word_of(high, facts.thresholds) is not facts.word, message)
+
+
+WHOLE_MICROSECONDS = Guard(
+    code="PK192",
+    name="whole-microseconds",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="Short kernels in a trace of whole microseconds.",
+    cause="Older profilers cut starts and durations down to whole microseconds. Kernels of a few "
+    "microseconds lose "
+    "much of their length, and gaps appear that were not there.",
+    detection=f"No time in the file is finer than a microsecond, and with {CUT_PER_GAP_NS / 1000:.0f} µs "
+    "more per gap "
+    "the ratio passes a threshold.",
+    remedy="Record with PyTorch 2.4 or newer (nanoseconds), or with nsys.",
+    source="kineto issue 853 (both times are cut, so a gap may grow by nearly 2 µs).",
+    check=_whole_microseconds,
+)
+
 DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     BUSY_STRETCH_OF_AN_IDLE_RECORDING,
     STREAM_RUNS_SEVERAL,
@@ -281,4 +317,5 @@ DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     MERGED_DEVICES,
     SHAPES_DIFFER,
     WAITED_FOR_NOTHING,
+    WHOLE_MICROSECONDS,
 )

@@ -16,8 +16,9 @@ from layers.layer1_gpu_busy.grouped import reach
 from layers.layer1_gpu_busy.host_stack import innermost_name, spans_of
 from layers.layer1_gpu_busy.idle_causes import split_by_cause
 from layers.layer1_gpu_busy.idle_gaps import NO_OP, DeviceGaps, device_gaps
+from layers.layer1_gpu_busy.idle_model import Cause, Gap, IdleAnatomy, Place, StreamWait
 from layers.layer1_gpu_busy.idle_places import split_by_place
-from layers.layer1_gpu_busy.model import Cause, Gap, IdleAnatomy, Place, Steps, StreamWait, Window
+from layers.layer1_gpu_busy.model import Steps, Window
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, NO_STREAM, ChromeTrace, DeviceOps

@@ -38,7 +38,7 @@ from layers.layer1_gpu_busy.host_stack import (
     spans_of,
 )
 from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
-from layers.layer1_gpu_busy.model import Cause
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, launched_by, named_blocking
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace, DeviceOps, HostSpans
@@ -46,7 +46,7 @@ from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace,
 WAITING_FRAME = re.compile(
     r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
     r"|\bthreading\.py\(\d+\): wait|\bqueue\.py\(\d+\): get|\bselectors\.py\(\d+\): select"
-    r"|\bzmq\b.*: (poll|recv)|\brun_(until_complete|forever) of uvloop|\bsched_yield\b"
+    r"|\bzmq\b.*: (poll|recv)|\brun_(until_complete|forever)'? of '?uvloop|\bsched_yield\b"
     r"|: (acquire_read|acquire_write|recv_requests)\b"
 )
 """Python frames in which a thread waits for others to give it work; names as torch.profiler writes frames."""

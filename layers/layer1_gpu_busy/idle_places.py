@@ -19,8 +19,9 @@ from layers.evidence.intervals import union
 from layers.layer1_gpu_busy.copies import copies_to_host
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.idle_gaps import NO_OP, DeviceGaps
+from layers.layer1_gpu_busy.idle_model import Place
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
-from layers.layer1_gpu_busy.model import Place, Steps
+from layers.layer1_gpu_busy.model import Steps
 from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps

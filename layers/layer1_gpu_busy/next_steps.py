@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from layers.layer1_gpu_busy.exposed import Exposed, exposed_times
 from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED
-from layers.layer1_gpu_busy.model import Cause, DeviceAnalysis
+from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.symptoms.device import S12
 from layers.layer1_gpu_busy.thresholds import Word
 

@@ -17,15 +17,9 @@ from layers.evidence.wording import counted, exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.exposed import exposed_times
 from layers.layer1_gpu_busy.findings import ncu_command
+from layers.layer1_gpu_busy.idle_model import Gap, IdleAnatomy
 from layers.layer1_gpu_busy.kernel_names import distinct_names, short_name
-from layers.layer1_gpu_busy.model import (
-    WINDOWS,
-    DeviceAnalysis,
-    Gap,
-    IdleAnatomy,
-    LaunchStats,
-    WindowRatio,
-)
+from layers.layer1_gpu_busy.model import WINDOWS, DeviceAnalysis, LaunchStats, WindowRatio
 from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import output

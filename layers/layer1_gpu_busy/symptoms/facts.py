@@ -14,16 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from layers.evidence.wording import counted, pct, time_text
-from layers.layer1_gpu_busy.model import (
-    CopyRow,
-    DeviceBusy,
-    IdleAnatomy,
-    LaunchStats,
-    ReplayCheck,
-    Steps,
-    Symptom,
-    Window,
-)
+from layers.layer1_gpu_busy.idle_model import IdleAnatomy
+from layers.layer1_gpu_busy.model import CopyRow, DeviceBusy, LaunchStats, ReplayCheck, Steps, Symptom, Window
 from layers.layer1_gpu_busy.runtime_calls import Launched
 from parsers.chrome_model import I64, ChromeTrace, DeviceOps
 

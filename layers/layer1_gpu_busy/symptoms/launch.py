@@ -13,7 +13,8 @@ from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
-from layers.layer1_gpu_busy.model import Cause, IdleAnatomy, Place, Step, StepKind
+from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
+from layers.layer1_gpu_busy.model import Step, StepKind
 from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph
 from layers.layer1_gpu_busy.symptoms.facts import (
     HTA,

@@ -11,7 +11,7 @@ from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
-from layers.layer1_gpu_busy.model import Cause, Place
+from layers.layer1_gpu_busy.idle_model import Cause, Place
 from layers.layer1_gpu_busy.runtime_calls import Purpose, named_blocking
 from layers.layer1_gpu_busy.steps import NO_STEP
 from layers.layer1_gpu_busy.symptoms.facts import (
