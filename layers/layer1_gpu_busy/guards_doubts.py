@@ -120,11 +120,18 @@ CLOCKS_DISAGREE = Guard(
 )
 
 
-def _nothing_submitted(facts: TraceFacts) -> Outcome | None:
+def _idle_share(facts: TraceFacts, cause: Cause) -> float | None:
+    """A cause's share of the idle time of a host-bound device; None for any other."""
     idle = facts.device.idle if facts.device is not None else None
     if idle is None or not idle.idle_ns or facts.word is not Word.HOST_BOUND:
         return None
-    share = idle.by_cause_ns[Cause.NOTHING_SUBMITTED] / idle.idle_ns
+    return idle.by_cause_ns[cause] / idle.idle_ns
+
+
+def _nothing_submitted(facts: TraceFacts) -> Outcome | None:
+    share = _idle_share(facts, Cause.NOTHING_SUBMITTED)
+    if share is None:
+        return None
     message = f"in {pct(share)} of the idle time the launching thread recorded nothing at all"
     return Outcome(share > NOTHING_SHARE, message)
 
@@ -249,12 +256,10 @@ SHAPES_DIFFER = Guard(
 
 
 def _waited_for_nothing(facts: TraceFacts) -> Outcome | None:
-    idle = facts.device.idle if facts.device is not None else None
-    if idle is None or not idle.idle_ns or facts.word is not Word.HOST_BOUND:
+    share = _idle_share(facts, Cause.SYNC)
+    if share is None:
         return None
-    share = idle.by_cause_ns[Cause.SYNC] / idle.idle_ns
-    message = f"in {pct(share)} of the idle time the host waited for the device"
-    return Outcome(share > WAIT_SHARE, message)
+    return Outcome(share > WAIT_SHARE, f"in {pct(share)} of the idle time the host waited for the device")
 
 
 WAITED_FOR_NOTHING = Guard(
