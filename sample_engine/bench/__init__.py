@@ -1,0 +1,1 @@
+"""`python -m sample_engine bench`: start a server, load it, print one table."""
