@@ -49,6 +49,7 @@ def test_different_audios_become_different_texts(alone: list[str]) -> None:
         {"encoder_thread": True, "encoder_cache": True, "encoder_max_batch": 1},
         {"encoder_thread": False, "encoder_cache": False, "encoder_max_batch": 7},
         {"lookahead": True},
+        {"prefill_chunks": 1},
         {"batching": "static", "static_wait_ms": 5.0},
         {"batching": "continuous", "prefill_coalesce": 4, "prefill_coalesce_wait_ms": 5.0},
         {"policy": "per-stage-length-aware", "encoder_thread": True},
