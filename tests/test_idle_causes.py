@@ -204,6 +204,9 @@ def test_a_kernel_that_seems_to_start_before_its_call_keeps_the_sum() -> None:
         "zmq/sugar/socket.py(911): recv",
         "<method 'run_until_complete' of 'uvloop.loop.Loop' objects>",
         "shm_broadcast.py(495): acquire_read",
+        "<method 'get' of '_queue.SimpleQueue' objects>",
+        "multiprocessing/connection.py(390): _recv",
+        "multiprocessing/queues.py(100): get",
         "scheduler.py(1011): recv_requests",
     ],
 )

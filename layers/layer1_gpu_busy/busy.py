@@ -24,6 +24,7 @@ from layers.layer1_gpu_busy.model import (
     Window,
     WindowRatio,
 )
+from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_categories import Role
 from parsers.chrome_model import I32, I64, ChromeTrace, DeviceOps, TraceMeta
 
@@ -81,7 +82,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         longest_gaps_ns=_longest_gaps(any_op),
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         processes=len(trace.device_processes.get(device, ())),
-        drained_steps_ratio=_drained_ratio(steps, ops, any_op, kernels) if steps else None,
+        drained_steps_ratio=_drained_ratio(trace, steps, ops) if steps else None,
         streams=_streams(ops),
     )
 
@@ -123,9 +124,16 @@ def _sum_of_launches(ops: DeviceOps) -> int:
     return int(union_length(group, ops.start_ns, ops.end_ns, int(group.max()) + 1).sum())
 
 
-def _drained_ratio(steps: Window, ops: DeviceOps, any_op: Intervals, kernels: Intervals) -> float | None:
-    end_ns = max(steps.end_ns, int(ops.end_ns.max()))
-    return _ratio(Window(STEPS_WINDOW, steps.start_ns, end_ns), any_op, kernels).device_op_ratio
+def _drained_ratio(trace: ChromeTrace, steps: Window, ops: DeviceOps) -> float | None:
+    """The device-op ratio from the first step to the end of all that was launched before the last one
+    ended; None where no launch of theirs is known.
+    """
+    launched = launched_by(trace, ops)
+    of_steps = launched.known & (launched.start_ns < steps.end_ns)
+    if not of_steps.any():
+        return None
+    drained = Window(STEPS_WINDOW, steps.start_ns, max(steps.end_ns, int(ops.end_ns[of_steps].max())))
+    return _ratio(drained, busy_time(ops), kernel_time(ops)).device_op_ratio
 
 
 def _longest_gaps(any_op: Intervals) -> tuple[int, ...]:

@@ -19,6 +19,8 @@ from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
 
 BEGIN_CAPTURE = re.compile(r"StreamBeginCapture")
 END_CAPTURE = re.compile(r"StreamEndCapture")
+END_SLACK = 1.25
+"""Launches at the end that are looked at, for each one without an operation. perfkit's choice."""
 NEVER_NS = np.iinfo(np.int64).min
 
 
@@ -41,8 +43,11 @@ def _at_the_end(launches: HostSpans, ran: Bools) -> Bools:
     """Launches after the last one that ran: the recording of the device ended first, as it does where the
     host is far ahead when a profiler stops.
     """
-    last_ns = launches.start_ns[ran].max() if ran.any() else np.iinfo(np.int64).max
-    after: Bools = launches.start_ns > last_ns
+    order = np.argsort(launches.start_ns, kind="stable")
+    region = int(END_SLACK * np.count_nonzero(~ran))
+    after = np.zeros(len(launches), bool)
+    if region < len(launches):
+        after[order[len(launches) - region :]] = True
     return after
 
 

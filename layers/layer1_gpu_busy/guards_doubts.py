@@ -25,6 +25,8 @@ other; programmatic dependent launches overlap by microseconds, and parallel nod
 real traces at hand stay at 1.00. perfkit's choice."""
 NOTHING_SHARE = 0.5
 """Idle time without any submission beyond which the host cannot be told from a service without requests."""
+SMALL_SHARE = 0.1
+"""Share of all step time below which a shape cannot move the ratio much. perfkit's choice."""
 BIG_SHARE = 0.25
 """Share of all step time from which a shape counts with fewer steps too: the ratio rests on it. perfkit's
 choice.
@@ -45,7 +47,8 @@ def _merged_devices(facts: TraceFacts) -> Outcome | None:
     shared = facts.device.launches.shared_ids if facts.device.launches else 0
     message = f"device {busy.device} is filed under {counted(busy.processes, 'process id')}"
     calls = f"; launch calls of several processes share {counted(shared, 'correlation id')}" if shared else ""
-    return Outcome(busy.processes > 1 or shared > 0, message + calls)
+    apart = busy.processes == 1 and len(facts.trace.devices) > 1
+    return Outcome(busy.processes > 1 or shared > 0, message + calls, Effect.DIRECTIONAL if apart else None)
 
 
 MERGED_DEVICES = Guard(
@@ -58,7 +61,8 @@ MERGED_DEVICES = Guard(
     "number. "
     "Their busy times then cover each other.",
     detection="The operations of one device number come under several process ids; a profiler uses one "
-    "for each device. Or launch calls of several processes bear one correlation id: each numbers its own.",
+    "for each device. Or launch calls of several processes bear one correlation id: each numbers its own "
+    "(a hint where the file has several devices: ratios stand, launches may be mixed up).",
     remedy="Give the files of the ranks as they were recorded: perfkit layer1 --trace rank*.json.gz.",
     source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process.",
     check=_merged_devices,
@@ -71,9 +75,8 @@ def _stream_overlap(facts: TraceFacts) -> Outcome | None:
     rows = [row for row in facts.device.busy.streams if row.busy_ns and row.stream != NO_STREAM]
     if not rows:
         return None
-    worst = max(rows, key=lambda row: row.sum_ns / row.busy_ns)
-    overlap = worst.sum_ns / worst.busy_ns
-    message = f"the operations of stream {worst.stream} last {overlap:,.2f} times the time that they cover"
+    overlap = sum(row.sum_ns for row in rows) / sum(row.busy_ns for row in rows)
+    message = f"the operations of each stream last {overlap:,.2f} times the time that they cover"
     return Outcome(overlap > STREAM_OVERLAP, message, Effect.NOTE if facts.word is Word.HOST_BOUND else None)
 
 
@@ -212,7 +215,8 @@ def _shapes(facts: TraceFacts) -> Iterator[_Shape]:
     whole_ns = sum(_length_ns(time) for times_of in by_shape.values() for time in times_of)
     for name, times_of in sorted(by_shape.items()):
         length_ns = sum(map(_length_ns, times_of))
-        if length_ns and (len(times_of) >= TRACE_MIN_STEPS or length_ns >= BIG_SHARE * whole_ns):
+        enough = TRACE_MIN_STEPS if length_ns < BIG_SHARE * whole_ns else 1
+        if length_ns > SMALL_SHARE * whole_ns and len(times_of) >= enough:
             yield _Shape(name, len(times_of), sum(t.busy_ns for t in times_of) / length_ns)
 
 
@@ -256,9 +260,10 @@ SHAPES_DIFFER = Guard(
 
 
 def _waited_for_nothing(facts: TraceFacts) -> Outcome | None:
-    share = _idle_share(facts, Cause.SYNC)
-    if share is None:
+    syncs, copies = _idle_share(facts, Cause.SYNC), _idle_share(facts, Cause.COPY)
+    if syncs is None or copies is None or facts.device is None:
         return None
+    share = syncs + (copies if facts.device.replays.launches else 0.0)
     return Outcome(share > WAIT_SHARE, f"in {pct(share)} of the idle time the host waited for the device")
 
 

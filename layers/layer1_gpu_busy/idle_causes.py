@@ -47,7 +47,9 @@ WAITING_FRAME = re.compile(
     r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
     r"|\bthreading\.py\(\d+\): wait|\bqueue\.py\(\d+\): get|\bselectors\.py\(\d+\): select"
     r"|\bzmq\b.*: (poll|recv)|\brun_(until_complete|forever)'? of '?uvloop|\bsched_yield\b"
-    r"|: (acquire_read|acquire_write|recv_requests)\b"
+    r"|: (acquire_read|acquire_write|recv_requests)\b|\bget'? of '?_queue\.SimpleQueue"
+    r"|multiprocessing/(queues|connection)\.py\(\d+\): (get|poll|wait|_?recv(_bytes)?)\b"
+    r"|<built-in function read>"
 )
 """Python frames in which a thread waits for others to give it work; names as torch.profiler writes frames."""
 

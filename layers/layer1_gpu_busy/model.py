@@ -72,7 +72,7 @@ class DeviceBusy:
     `sum_ns` is the plain sum of durations, shown only to say how far off it would be. `longest_gaps_ns` holds
     at most three, the longest first; `processes` counts the process ids that the operations are filed under
     (0: not known). `drained_steps_ratio` is the device-op ratio from the first ProfilerStep to
-    the end of the last one or of the device's work, whichever is later: the host may run ahead."""
+    the end of the last one or of the work launched in them, whichever is later: the host may run ahead."""
 
     device: int
     device_name: str
