@@ -42,6 +42,7 @@ docs: $(READY)
 
 bench: $(READY)
 	$(PY) -m benchmarks.trace_read
+	$(PY) -m benchmarks.load_client
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing perfkit into .venv (the first time takes a minute or two)"

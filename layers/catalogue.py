@@ -23,6 +23,7 @@ from layers.layer1_gpu_busy.guards_width import WIDTH_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
 from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
+from layers.layer3_sweep.guards_client import CLIENT_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
@@ -76,6 +77,7 @@ CATALOGUE = gather(
     WIDTH_GUARDS,
     RECORDING_GUARDS,
     TAG_GUARDS,
+    CLIENT_GUARDS,
 )
 
 

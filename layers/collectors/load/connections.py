@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
+from functools import partial
 
 from layers.collectors.load.connection import Connection
 from layers.collectors.load.exchange import Exchange
@@ -58,7 +59,7 @@ class Connections:
                 return
         task = self._loop.create_task(self._send_on_new(exchange))
         self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        task.add_done_callback(partial(self._opened, exchange))
 
     def give_back(self, connection: Connection) -> None:
         if connection.usable:
@@ -84,11 +85,14 @@ class Connections:
             connection = await self._connect()
         except (OSError, TimeoutError) as error:
             self._fail(exchange, Outcome.REFUSED, _reason(error))
-        except asyncio.CancelledError:
-            self._fail(exchange, Outcome.UNFINISHED, "the run ended while it was connecting")
         else:
             exchange.connected_ns = time.monotonic_ns()
             connection.send(exchange)
+
+    def _opened(self, exchange: Exchange, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        if task.cancelled():
+            self._fail(exchange, Outcome.UNFINISHED, "the run ended while it was connecting")
 
     def _fail(self, exchange: Exchange, ending: Outcome, error: str) -> None:
         exchange.end_ns = time.monotonic_ns()

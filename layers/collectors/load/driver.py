@@ -68,6 +68,7 @@ class Driver(ABC):
         self._loop, self._plan, self._process = loop, plan, process
         self._stocks, self._log, self._flight = stocks, log, flight
         self.connections = Connections(loop, plan.target, plan.timeouts.connect_s, self._ended)
+        self._clock: Timer
         self._pauses: set[asyncio.TimerHandle] = set()
         self._in_flight = self._failures = 0
         self._hopeless = max(HOPELESS, 2 * (plan.load.concurrency or 0))
@@ -82,6 +83,10 @@ class Driver(ABC):
     @abstractmethod
     def _begin_at(self, begin_ns: int) -> None:
         """Arrange for the first requests."""
+
+    @abstractmethod
+    def _due(self, due_ns: int, count: int) -> None:
+        """The clock has fired: something was due to be sent."""
 
     @abstractmethod
     def _freed(self, slot: int, at_ns: int, *, no_connection: bool) -> None:
@@ -99,12 +104,13 @@ class Driver(ABC):
         """Begin at this moment, and go on to the end."""
         self._agenda = Agenda(self._plan, self._process, begin_ns)
         self._last_sign_ns = begin_ns
-        watchdog = Timer(self._loop, self._watch)
+        self._clock, watchdog = Timer(self._loop, self._due), Timer(self._loop, self._watch)
         watchdog.every(begin_ns + PERIOD_NS, PERIOD_NS)
         self._begin_at(begin_ns)
         try:
             return await self._finished
         finally:
+            self._clock.close()
             watchdog.close()
             self.connections.close()
 
@@ -136,12 +142,14 @@ class Driver(ABC):
         self._flight.put(Count.MEASURED_SINCE_NS, self._agenda.measured_since_ns)
         return following
 
-    def _send(self, slot: int, following: Next, intended_ns: int, attempt: int = 1) -> None:
+    def _send(
+        self, slot: int, following: Next, intended_ns: int, attempt: int = 1, *, new: bool = False
+    ) -> None:
         exchange = self._exchange(slot, following, intended_ns, attempt)
         self._in_flight += 1
         self._flight.count(Count.SENT)
         self._flight.began(exchange)
-        self.connections.send(exchange, new=attempt > 1)
+        self.connections.send(exchange, new=new)
 
     def _exchange(self, slot: int, following: Next, intended_ns: int, attempt: int) -> Exchange:
         phase, sequence = following
@@ -178,20 +186,22 @@ class Driver(ABC):
         counted = {Outcome.OK: Count.OK, Outcome.SHED: Count.SHED}.get(outcome, Count.FAILED)
         self._flight.count(counted)
         self._flight.put(Count.READS, self.reads)
-        self._failures = self._failures + 1 if counted is Count.FAILED else 0
         if exchange.reads:
             self._last_sign_ns = exchange.end_ns
-        elif outcome is Outcome.REFUSED:
+        if outcome is Outcome.REFUSED:
             silent_s = (exchange.end_ns - self._last_sign_ns) / NS_PER_S
             if silent_s >= self._plan.server_gone_s:
                 self.stop(Why.SERVER_GONE, f"{exchange.error}; no answer for {silent_s:.1f} s")
+            return
+        self._failures = self._failures + 1 if counted is Count.FAILED else 0
         if self._failures >= self._hopeless:
             what = exchange.error or f"{outcome} {exchange.status or ''}".strip()
             self.stop(Why.ONLY_FAILURES, f"{self._failures} requests failed in a row; the last one: {what}")
 
     def _send_again(self, exchange: Exchange) -> None:
-        following = Next(exchange.phase, exchange.sequence)
-        self._send(exchange.slot, following, exchange.intended_ns, exchange.attempt + 1)
+        """The same request; a stale connection must not be followed by another one."""
+        following, stale = Next(exchange.phase, exchange.sequence), exchange.ending is Outcome.STALE
+        self._send(exchange.slot, following, exchange.intended_ns, exchange.attempt + 1, new=stale)
 
     def _after(self, wait_s: float, call: partial[None]) -> None:
         """Call it after a pause, or at once; never once the run is cut off."""

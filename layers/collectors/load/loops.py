@@ -17,7 +17,6 @@ from layers.collectors.load.arrivals import arrivals, ramp
 from layers.collectors.load.driver import Driver
 from layers.collectors.load.plan import LoadPlan, share_of
 from layers.collectors.load.records import Outcome
-from layers.collectors.load.timer import Timer
 
 RECONNECT_WAIT_S = 0.25
 """Before a slot of a closed loop that found no connection tries again."""
@@ -34,7 +33,6 @@ class ClosedLoop(Driver):
     def _begin_at(self, begin_ns: int) -> None:
         slots = slots_of(self._plan, self._process)
         self._starts = deque(enumerate(ramp(slots, self._plan.extent.ramp_s, begin_ns)))
-        self._clock = Timer(self._loop, self._due)
         self._clock.at(begin_ns)
 
     def _due(self, due_ns: int, count: int) -> None:
@@ -81,10 +79,9 @@ class OpenLoop(Driver):
             load.arrivals, load.rate_per_s, begin_ns, self._plan.seed, *of
         )
         self._next_ns = next(self._arrivals)
-        self._clock = Timer(self._loop, self._arrive)
         self._clock.at(self._next_ns)
 
-    def _arrive(self, due_ns: int, count: int) -> None:
+    def _due(self, due_ns: int, count: int) -> None:
         now_ns = time.monotonic_ns()
         while self._next_ns <= now_ns:
             following = self._take(self._next_ns)

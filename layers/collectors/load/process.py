@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import sys
 
 import msgspec
@@ -35,7 +36,6 @@ from parsers.errors import PerfkitError
 STDIN = 0
 OPENED_AHEAD = 64
 """Connections that an open loop opens before it begins; a closed one opens all."""
-EXIT_FAULT = 70
 
 
 class Ready(msgspec.Struct):
@@ -57,6 +57,8 @@ class Ended(msgspec.Struct):
 def main() -> int:
     """The child process."""
     process = int(sys.argv[1])
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
         plan = decode_plan(sys.stdin.readline())
         loop = uvloop.new_event_loop()

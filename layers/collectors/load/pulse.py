@@ -3,9 +3,9 @@
 A tick is due every 10 ms. A loop that is held up for 50 ms misses five: each is as late as it was due, so a
 stall weighs what it would have cost requests that came during it.
 
-    {"kind": "start", mono_ns, wall_ns, process, concurrency, connections, connect_ns}   once, first
-    {"kind": "pulse", mono_ns, cpu_ns, reads, late_ns: [...]}                            about once a second
-    {"kind": "end", mono_ns, wall_ns, cpu_ns, why, error}                                once, last
+    {"kind": "start", mono_ns, wall_ns, cpu_ns, process, connections}   once, first
+    {"kind": "pulse", mono_ns, cpu_ns, reads, late_ns: [...]}           about once a second
+    {"kind": "end", mono_ns, wall_ns, cpu_ns, why, error}               once, last
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Pulse:
 
     def start(self, about: dict[str, Any]) -> None:
         now_ns = time.monotonic_ns()
-        self._log.append({"kind": "start", "mono_ns": now_ns, "wall_ns": time.time_ns(), **about})
+        clocks = {"mono_ns": now_ns, "wall_ns": time.time_ns(), "cpu_ns": time.process_time_ns()}
+        self._log.append({"kind": "start", **clocks, **about})
         self._timer.every(now_ns + PERIOD_NS, PERIOD_NS)
 
     def end(self, why: str, error: str) -> None:

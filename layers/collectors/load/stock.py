@@ -8,7 +8,6 @@ that shows as send lag.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from layers.collectors.load.endpoints.endpoint import Body, Endpoint
 from layers.collectors.load.item import Item
@@ -34,8 +33,7 @@ class Stock:
 
     def prepare(self, sequences: Sequence[int]) -> None:
         """Build the requests of these sequences, as far as memory goes."""
-        wanted = dict.fromkeys(map(self._key, sequences))
-        for key in islice(wanted, None):
+        for key in dict.fromkeys(map(self._key, sequences)):
             if self._built_bytes >= PREPARED_BYTES:
                 return
             self._keep(key, self._build(key))

@@ -8,6 +8,7 @@ A killed process loses no exchange that had ended. A damaged one is a `Loss` and
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import zlib
@@ -26,7 +27,8 @@ from parsers.loss import Loss
 
 MAGIC = b"PKW1"
 FRAME = struct.Struct("<4s4I")
-STAMP_BYTES = 16
+CHECKED_FROM = 8
+"""Behind the magic and the checksum itself."""
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -126,9 +128,16 @@ def read_wire(path: Path, losses: list[Loss]) -> Iterator[Recorded]:
     """The exchanges of a log in file order; what is damaged goes to `losses`."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            if not os.fstat(file.fileno()).st_size:  # cannot be mapped
+                return
+            data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
+    with data:
+        yield from _read_all(data, losses)
+
+
+def _read_all(data: mmap.mmap, losses: list[Loss]) -> Iterator[Recorded]:
     at = 0
     while at < len(data):
         recorded, end = _read_one(data, at)
@@ -140,7 +149,7 @@ def read_wire(path: Path, losses: list[Loss]) -> Iterator[Recorded]:
         at = end
 
 
-def _next(data: bytes, start: int) -> int:
+def _next(data: mmap.mmap, start: int) -> int:
     """Where the next whole exchange begins, else the end."""
     at = data.find(MAGIC, start)
     while at >= 0 and _read_one(data, at)[0] is None:
@@ -148,13 +157,13 @@ def _next(data: bytes, start: int) -> int:
     return at if at >= 0 else len(data)
 
 
-def _read_one(data: bytes, at: int) -> tuple[Recorded | None, int]:
+def _read_one(data: mmap.mmap, at: int) -> tuple[Recorded | None, int]:
     if data[at : at + len(MAGIC)] != MAGIC or len(data) - at < FRAME.size:
         return None, at
     _, checksum, head_bytes, stamp_bytes, body_bytes = FRAME.unpack_from(data, at)
     start = at + FRAME.size
     end = start + head_bytes + stamp_bytes + body_bytes
-    if end > len(data) or zlib.crc32(memoryview(data)[at + 8 : end]) != checksum:
+    if end > len(data) or zlib.crc32(data[at + CHECKED_FROM : end]) != checksum:
         return None, at
     try:
         head = msgspec.json.decode(data[start : start + head_bytes], type=Head)
@@ -165,7 +174,7 @@ def _read_one(data: bytes, at: int) -> tuple[Recorded | None, int]:
     return Recorded(head, tuple(_pieces(data, body_at, stamps))), end
 
 
-def _pieces(data: bytes, at: int, stamps: array[int]) -> Iterator[Piece]:
+def _pieces(data: mmap.mmap, at: int, stamps: array[int]) -> Iterator[Piece]:
     for stamp, length in zip(stamps[::2], stamps[1::2], strict=True):
         yield Piece(stamp, data[at : at + length])
         at += length

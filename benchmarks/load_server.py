@@ -1,0 +1,145 @@
+"""A streaming server that is faster than its clients, for benchmarks of them: one thread, epoll, no parsing.
+
+python -m benchmarks.load_server prints its port. POST /stream/CHUNKS/GAP_MS answers with that many events of
+about 220 bytes, GAP_MS apart (0: all at once, in one write). Each event holds the moment of CLOCK_MONOTONIC
+at which it was sent, as `"sent_ns":`, taken just before the send. It ends when its stdin closes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import select
+import socket
+import sys
+import time
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+EVENT = (
+    b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1764000000,'
+    b'"model":"benchmark-model","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,'
+    b'"finish_reason":null}],"sent_ns":%d}\n\n'
+)
+END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+BUFFER_BYTES = 1 << 16
+BACKLOG = 1024
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+
+class Stream:
+    """One connection, and the answer that it is in the middle of."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.received = b""
+        self.left = self.gap_ns = 0
+
+    def take(self) -> bool:
+        """Whether a whole request has come; then it is taken, and its answer begins."""
+        head_end = self.received.find(b"\r\n\r\n")
+        if head_end < 0:
+            return False
+        head = self.received[:head_end]
+        length = head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
+        end = head_end + 4 + int(length or b"0")
+        if len(self.received) < end:
+            return False
+        self.received = self.received[end:]
+        _, _, chunks, gap_ms = head.split(b" ", 2)[1].split(b"/")
+        self.left, self.gap_ns = int(chunks), int(gap_ms) * NS_PER_MS
+        return True
+
+    def send_all(self) -> None:
+        part = chunk()
+        self.connection.sendall(HEAD + part * self.left + END)
+        self.left = 0
+
+    def send_next(self) -> bool:
+        """Send one event; whether more are to come."""
+        self.left -= 1
+        self.connection.sendall(chunk() if self.left else chunk() + END)
+        return self.left > 0
+
+
+def chunk() -> bytes:
+    event = EVENT % time.monotonic_ns()
+    return b"%x\r\n%s\r\n" % (len(event), event)
+
+
+class Server:
+    """The loop."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+        self.port: int = self._listening.getsockname()[1]
+        self._streams: dict[int, Stream] = {}
+        self._due: list[tuple[int, int]] = []
+        self._poll = select.epoll()
+        for file in (self._listening.fileno(), sys.stdin.fileno()):
+            self._poll.register(file, select.EPOLLIN)
+
+    def run(self) -> None:
+        while True:
+            for file, _ in self._poll.poll(self._wait_s()):
+                if file == sys.stdin.fileno():
+                    return
+                if file == self._listening.fileno():
+                    self._accept()
+                else:
+                    self._read(self._streams[file])
+            self._send_due()
+
+    def _wait_s(self) -> float:
+        if not self._due:
+            return -1
+        return max(0, self._due[0][0] - time.monotonic_ns()) / NS_PER_S
+
+    def _accept(self) -> None:
+        connection, _ = self._listening.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._streams[connection.fileno()] = Stream(connection)
+        self._poll.register(connection.fileno(), select.EPOLLIN)
+
+    def _read(self, stream: Stream) -> None:
+        try:
+            data = stream.connection.recv(BUFFER_BYTES)
+            stream.received += data
+            while data and stream.take():
+                self._begin(stream)
+        except ConnectionError:
+            data = b""
+        if not data:
+            del self._streams[stream.connection.fileno()]
+            stream.connection.close()
+
+    def _begin(self, stream: Stream) -> None:
+        if stream.gap_ns == 0:
+            stream.send_all()
+        else:
+            stream.connection.sendall(HEAD)
+            heapq.heappush(self._due, (time.monotonic_ns() + stream.gap_ns, stream.connection.fileno()))
+
+    def _send_due(self) -> None:
+        """Every event that is due; the next one of its stream is due a gap after this one was."""
+        now_ns = time.monotonic_ns()
+        while self._due and self._due[0][0] <= now_ns:
+            due_ns, file = heapq.heappop(self._due)
+            stream = self._streams.get(file)
+            if stream is not None and self._sent(stream):
+                heapq.heappush(self._due, (due_ns + stream.gap_ns, file))
+
+    def _sent(self, stream: Stream) -> bool:
+        try:
+            return stream.left > 0 and stream.send_next()
+        except ConnectionError:
+            return False
+
+
+def main() -> None:
+    server = Server()
+    print(server.port, flush=True)
+    server.run()
+
+
+if __name__ == "__main__":
+    main()
