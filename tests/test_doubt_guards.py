@@ -386,3 +386,16 @@ def test_launches_that_are_missing_throughout_void_the_trace(tmp_path: Path) -> 
         trace.runtime_call("cudaLaunchKernel", FIRST_NS + number * PERIOD_NS + 5_000, 50)
     found = checks(analysed(trace, tmp_path))["PK103"]
     assert (found.fired, found.effect) == (True, Effect.VOID)
+
+
+def test_prompts_are_told_apart_by_their_tokens(tmp_path: Path) -> None:
+    trace, at_ns = TraceBuilder(), FIRST_NS
+    for tokens, busy_ns in ((8_192, 9_900), (16, HOST_BOUND_NS)):
+        for _ in range(10):
+            trace.annotation(f"step[EXTEND bs=1 toks={tokens}]", at_ns - 900, 10 * PERIOD_NS - 100)
+            for number in range(10):
+                start_ns = at_ns + number * PERIOD_NS
+                trace.launch("k", call_ns=start_ns - 500, call_dur_ns=100, start_ns=start_ns, dur_ns=busy_ns)
+            at_ns += 10 * PERIOD_NS
+    found = checks(analysed(trace, tmp_path))["PK190"]
+    assert found.fired and "extend of 16 to 31 tokens 30." in found.message, found.message

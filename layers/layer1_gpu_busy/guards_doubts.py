@@ -14,7 +14,7 @@ from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.idle_model import Cause
-from layers.layer1_gpu_busy.model import Step, StepTime
+from layers.layer1_gpu_busy.model import PREFILLING, Step, StepTime
 from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE
 from layers.layer1_gpu_busy.thresholds import Word, word_of
 from parsers.chrome_model import NO_STREAM
@@ -225,11 +225,16 @@ def _length_ns(time: StepTime) -> int:
 
 
 def _shape_name(step: Step) -> str:
-    """Kind and batch size, the latter to a factor of two: continuous batching hardly repeats one."""
-    if step.batch_size is None or step.batch_size < 1:
+    """Kind and size to a factor of two (continuous batching hardly repeats one): tokens where a prompt is
+    computed, else the batch.
+    """
+    prefilling = step.kind in PREFILLING and step.tokens
+    size = step.tokens if prefilling else step.batch_size
+    if size is None or size < 1:
         return step.kind
-    low = 1 << (step.batch_size.bit_length() - 1)
-    return f"{step.kind} at batch {low}" + (f" to {2 * low - 1}" if low > 1 else "")
+    low = 1 << (size.bit_length() - 1)
+    span = f"{low:,} to {2 * low - 1:,}" if low > 1 else "1"
+    return f"{step.kind} of {span} tokens" if prefilling else f"{step.kind} at batch {span}"
 
 
 def _shapes_differ(facts: TraceFacts) -> Outcome | None:
