@@ -12,7 +12,8 @@ from layers.layer3_sweep.model import Latency, SweepPass, Timing
 
 LAG_LIMIT_MS = 3.0
 """Loop lag p99 up to here went with added delays below 0.2 ms at the median in all measured clients; from 5
-ms on the added p99 passed 4 ms (perfkit's comparison of seven clients, 1 to 256 streams of 100 events/s)."""
+ms on the added p99 passed 4 ms (load generators side by side, 1 to 256 streams of 100 events/s; perfkit's
+own share of that: benchmarks/load_client.py)."""
 LAG_OVER_FLOOR_MS = 2.0
 """Above the lag of an idle client on the same machine, where that was calibrated."""
 LAG_SHARE = 0.05
@@ -106,7 +107,7 @@ CLIENT_LIMITED = Guard(
     f"client + {LAG_OVER_FLOOR_MS:g} ms, and {limit(LAG_SHARE)} of the point's shortest median latency.",
     remedy="More load processes, a machine of its own for the client, or a lower load. In an open loop: more "
     "requests allowed in flight.",
-    source="perfkit: seven clients against a server of known times, 1 to 256 streams; llm-d-benchmark#261.",
+    source="perfkit: benchmarks/load_client.py, clients against a server of known times; llm-d-benchmark#261.",
     check=_client_late,
 )
 
@@ -134,7 +135,7 @@ GAPS_LATE = Guard(
     "Latencies of whole requests are not touched by it.",
     detection=f"Loop lag p99 above {LAG_LIMIT_MS:g} ms and {limit(GAP_SHARE)} of the median gap.",
     remedy="Read TPOT, which rests on two stamps a request, instead of the gaps.",
-    source="perfkit's comparison of seven clients.",
+    source="perfkit: benchmarks/load_client.py, clients side by side.",
     check=_gaps_late,
 )
 
@@ -162,7 +163,7 @@ CLIENT_CPU = Guard(
     "says nothing against the point: lag does.",
     detection=f"More than {limit(CPU_SHARE)} of one core, in the most strained process.",
     remedy="More load processes before the load is raised.",
-    source="perfkit's comparison of seven clients.",
+    source="perfkit: benchmarks/load_client.py, clients side by side.",
     check=_cpu,
 )
 
