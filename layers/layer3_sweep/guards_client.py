@@ -107,7 +107,8 @@ CLIENT_LIMITED = Guard(
     f"client + {LAG_OVER_FLOOR_MS:g} ms, and {limit(LAG_SHARE)} of the point's shortest median latency.",
     remedy="More load processes, a machine of its own for the client, or a lower load. In an open loop: more "
     "requests allowed in flight.",
-    source="perfkit: benchmarks/load_client.py, clients against a server of known times; llm-d-benchmark#261.",
+    source="perfkit: benchmarks/load_client.py, clients against a server of known times; "
+    "llm-d-benchmark#261.",
     check=_client_late,
 )
 
