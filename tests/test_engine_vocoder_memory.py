@@ -126,3 +126,18 @@ def test_a_capture_that_runs_out_of_memory_ends_graphs_for_good(expected: list[S
         assert some.stage.graphs.captured == []
         np.testing.assert_array_equal(some.stream(codes_of(0, 2 * FRAMES), [FRAMES] * 2), expected[0])
         assert some.stage.graphs.coverage.share == 0
+
+
+def test_chunks_that_are_given_up_make_way_for_later_ones(expected: list[Samples]) -> None:
+    with narrow() as some:
+        slots, codes = some.open(2), codes_of(STREAMS, 1)
+        chunks = [some.chunk(slots[0], codes), some.chunk(slots[1], codes_of(0, FRAMES))]
+        later = some.chunk(slots[1], codes)
+        held = hog(some, MIB // 2)
+        pending = some.stage.execute_launch(chunks)
+        with pytest.raises(OutOfDeviceMemory):
+            some.stage.execute_resolve(pending)
+        some.stage.give_up(pending)
+        [made] = some.stage.execute_resolve(some.stage.execute_launch([later]))
+        np.testing.assert_array_equal(made.samples, expected[STREAMS])
+        del held

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -96,6 +96,7 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._entrance = Entrance(settings)
         self._prepares_all = settings.prefill_coalesce > 1 or settings.batching == "static"
         self._prefill_chunks = max(1, settings.prefill_chunks)
+        self._shortage_of_prefill = Shortage(name, metrics)
         self._shortage = Shortage(name, metrics)
         self._residents: list[Resident] = []
         self._loop = DecodeLoop[Resident, Pending, Result](
@@ -112,14 +113,8 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._dismiss()
         self._let_in()
         self._show()
-        try:
-            self._prepare()
-            self._loop.turn()
-            self._shortage.over()
-        except OutOfDeviceMemory as error:
-            self._loop.drain()
-            if self._shortage.is_hopeless():
-                self._give_up(str(error))
+        self._persist(self._prepare, self._shortage_of_prefill, self._preparing)
+        self._persist(self._loop.turn, self._shortage, self.running)
         return self._show()
 
     @property
@@ -165,10 +160,29 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._residents.append(Resident(item.flight, self._stage.open(item.payload)))
         self._events.record(item.flight.request.request_id, self._opening, "scheduler_prefill_start")
 
+    def _persist(
+        self, work: Callable[[], None], shortage: Shortage, concerned: Callable[[], Sequence[Resident]]
+    ) -> None:
+        """Where memory is short, the next turn tries again; if that lasts, those whom it concerns fail. Who
+        cannot be prepared does not keep the others from their steps, which let memory go.
+        """
+        try:
+            work()
+            shortage.over()
+        except OutOfDeviceMemory as error:
+            self._loop.drain()
+            if shortage.is_hopeless():
+                for one in concerned():
+                    one.flight.end("failed", str(error))
+                    self._leave(one)
+
+    def _preparing(self) -> Sequence[Resident]:
+        return [one for one in self._residents if not one.ready]
+
     def _prepare(self) -> None:
         """A few chunks; where groups come in together, all of theirs, to disturb the others once."""
         left = sys.maxsize if self._prepares_all else self._prefill_chunks
-        for one in [one for one in self._residents if not one.ready]:
+        for one in self._preparing():
             while left and not one.ready:
                 one.ready = self._stage.advance(one.slot)
                 left -= 1
@@ -182,11 +196,6 @@ class Decoding(Generic[Opening, Pending, Result]):
             record(request_id, self._opening, "stage_hop_sent", to_stage=self._name)
             record(request_id, self._opening, "stage_complete", next=self._name)
             record(request_id, self._name, "stage_input_received", from_stage=self._opening)
-
-    def _give_up(self, reason: str) -> None:
-        for one in list(self._residents):
-            one.flight.end("failed", reason)
-            self._leave(one)
 
     def _show(self) -> bool:
         """In the metrics, before a step, which may take long, and after it; True if there is work."""

@@ -87,10 +87,13 @@ class TtsOutlet:
         """None if the request ended while there was no memory for them."""
         while not resident.flight.ended:
             try:
-                return self._stage.codes(resident.slot, start, frames)
+                codes = self._stage.codes(resident.slot, start, frames)
             except OutOfDeviceMemory as error:
                 if self._shortage.is_hopeless():
                     resident.flight.end("failed", str(error))
+            else:
+                self._shortage.over()
+                return codes
         return None
 
 

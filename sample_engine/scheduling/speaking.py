@@ -5,8 +5,8 @@ by the thread that takes the turns. In a turn one batch is launched, and the bat
 it; if nothing waits, it is resolved at once. A batch holds one chunk of a request; which of them can share a
 launch, the stage knows.
 
-Where memory is short, launching and resolving are repeated. A batch for which that lasts too long fails, but
-is not abandoned: the stage has it.
+Where memory is short, launching and resolving are repeated. Chunks for which that lasts too long are given
+up, and their requests fail; the next batch has its turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from sample_engine.config.settings import Settings
 from sample_engine.errors import OutOfDeviceMemory
@@ -61,12 +61,19 @@ class Launched(Generic[Pending]):
     started_s: float
 
 
+class Speaker(SlotStage[None, CodeChunk, Pending, Audio], Protocol[Pending]):
+    """A vocoder."""
+
+    def give_up(self, pending: Pending) -> None:
+        """Forget the chunks of a call that found no memory; it will not be resolved."""
+
+
 class Speaking(Generic[Pending]):
     """`limit`: items of a batch at most. `window_s`: how long its first item is held for more to come."""
 
     def __init__(
         self,
-        stage: SlotStage[None, CodeChunk, Pending, Audio],
+        stage: Speaker[Pending],
         queue: StageQueue[Spoken],
         limit: int,
         window_s: float,
@@ -145,16 +152,26 @@ class Speaking(Generic[Pending]):
             with self._lock:
                 self._room += 1
 
-    def _launch(self, batch: Sequence[Item]) -> Launched[Pending]:
+    def _launch(self, batch: Sequence[Item]) -> Launched[Pending] | None:
+        """None if there is no memory for it."""
         started_s = time.perf_counter()
         self._tell(batch, "code2wav_decode_start")
         chunks = [CodeChunk(self._slots[one.flight], one.payload.codes, one.payload.frames) for one in batch]
-        pending = self._persist(batch, lambda: self._stage.execute_launch(chunks))
+        try:
+            pending = self._persist(batch, lambda: self._stage.execute_launch(chunks))
+        except OutOfDeviceMemory as error:
+            _fail(batch, error)
+            return None
         self._tell(batch, "code2wav_decode_launched")
         return Launched(batch, pending, started_s)
 
     def _resolve(self, launched: Launched[Pending]) -> None:
-        audio = self._persist(launched.items, lambda: self._stage.execute_resolve(launched.pending))
+        try:
+            audio = self._persist(launched.items, lambda: self._stage.execute_resolve(launched.pending))
+        except OutOfDeviceMemory as error:
+            self._stage.give_up(launched.pending)
+            _fail(launched.items, error)
+            return
         took_s = time.perf_counter() - launched.started_s
         self._metrics.observe("engine_step_seconds", took_s, STAGE)
         self._tell(launched.items, "code2wav_decode_end")
@@ -162,15 +179,16 @@ class Speaking(Generic[Pending]):
             self._answer(item, one)
 
     def _persist(self, batch: Sequence[Item], action: Callable[[], Value]) -> Value:
-        """Do it, again and again while memory is short."""
+        """Do it, again and again while memory is short; raises OutOfDeviceMemory if that lasts, or if nobody
+        waits for the batch any more.
+        """
         while True:
             try:
                 value = action()
-            except OutOfDeviceMemory as error:
+            except OutOfDeviceMemory:
                 self.drain()
-                if self._shortage.is_hopeless():
-                    for one in batch:
-                        one.flight.end("failed", str(error))
+                if self._shortage.is_hopeless() or all(one.flight.ended for one in batch):
+                    raise
             else:
                 self._shortage.over()
                 return value
@@ -199,3 +217,8 @@ class Speaking(Generic[Pending]):
             self._events.record(
                 one.flight.request.request_id, STAGE, event, frames=one.payload.frames, batch_size=len(items)
             )
+
+
+def _fail(batch: Sequence[Item], error: OutOfDeviceMemory) -> None:
+    for one in batch:
+        one.flight.end("failed", str(error))

@@ -23,17 +23,16 @@ from sample_engine.scheduling.queue import Queued, StageQueue
 from sample_engine.scheduling.request import Flight, Kind
 from sample_engine.scheduling.resting import IDLE_S, rest
 from sample_engine.scheduling.runner import Runner
-from sample_engine.scheduling.speaking import Speaking, Spoken
+from sample_engine.scheduling.speaking import Speaker, Speaking, Spoken
 from sample_engine.stages.ar import ArStage
-from sample_engine.stages.payloads import Audio, CodeChunk, Frame, Prompt
+from sample_engine.stages.payloads import Frame, Prompt
 from sample_engine.stages.preprocess import prompt_of
 from sample_engine.stages.slot_decoder import StepPending
-from sample_engine.stages.stage import SlotStage
 
 MS = 1e-3
 
 
-class VocoderLike(SlotStage[None, CodeChunk, Any, Audio], Graphed, Protocol):
+class VocoderLike(Speaker[Any], Graphed, Protocol):
     """The vocoder, or another that can be told the same."""
 
 

@@ -140,6 +140,12 @@ class VocoderStage:
             self._launch_what_fits(pending)
         return [pending.audio[place] for place in range(len(pending.chunks))]
 
+    def give_up(self, pending: VocoderPending) -> None:
+        """Forget the chunks of a call that found no memory, so that later calls have their turn. Streams of
+        that call are unusable: close their slots.
+        """
+        pending.waiting.clear()
+
     def capture(self, counts: Mapping[int, int], share: float, budget_bytes: int) -> None:
         """Capture graphs of the lengths that make up this share of the counted ones, as memory allows, and
         use them instead of those there are. The memory of a length is scaled from a trial: all that a step
