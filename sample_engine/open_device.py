@@ -9,8 +9,9 @@ from sample_engine.device import Device
 DeviceKind = Literal["auto", "cuda", "emulated"]
 
 
-def open_device(kind: DeviceKind, budget_bytes: int) -> Device:
-    """Open a device with a memory budget; "auto" takes a GPU where torch sees one.
+def open_device(kind: DeviceKind, budget_bytes: int, watchdog_s: float) -> Device:
+    """Open a device with a memory budget; "auto" takes a GPU where torch sees one. `watchdog_s` is for the
+    emulated device, whose process can be stopped.
 
     Modules of the other kind are not imported: an emulated device needs no CUDA, nor torch on the host.
     """
@@ -20,7 +21,7 @@ def open_device(kind: DeviceKind, budget_bytes: int) -> Device:
         return CudaDevice(budget_bytes)
     from sample_engine.emulated.host.device import EmulatedDevice
 
-    return EmulatedDevice(budget_bytes)
+    return EmulatedDevice(budget_bytes, watchdog_s=watchdog_s)
 
 
 def _cuda_is_there() -> bool:

@@ -37,6 +37,10 @@ class Settings:
     batching: Batching = "continuous"
     policy: Policy = "per-stage"
 
+    watchdog_s: float = 30.0
+    """A device that completes nothing for so long is given up, an engine process without a sign of life after
+    twice that time; requests then fail. 0: never.
+    """
     lookahead_min_batch: int = 2
     """Below it a step is resolved at once: with one row there is too little to collect to hide."""
     static_wait_ms: float = 50.0
@@ -74,6 +78,7 @@ NEEDS_RESTART = {
     "size": "the weights are made at start",
     "device": "the device is opened at start",
     "budget_bytes": "device memory is taken at start",
+    "watchdog_s": "the watches are started at start",
     "seed": "the weights are made at start",
     "max_running_requests": "the slots are allocated at start",
     "build_workers": "the threads are started at start",

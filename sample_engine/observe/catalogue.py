@@ -43,6 +43,7 @@ def _histogram(name: str, help: str, bounds: tuple[float, ...]) -> Metric:
 
 METRICS = (
     _gauge("up", "1 while the engine can serve"),
+    _gauge("alive_seconds", "Monotonic clock at the engine's last sign of life"),
     _counter("requests", "Requests by how they ended", "end", ENDS),
     _counter("shed", "Requests refused, by the limit that refused them", "limit", ("build_backlog",)),
     _gauge("requests_running", "Requests that hold a decoder slot"),

@@ -13,6 +13,7 @@ import logging
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +29,7 @@ from sample_engine.server.channel import Answer, Cancel, Command, EngineEnd, Rea
 from sample_engine.server.processes import become_child
 
 SHOW_S = 0.25
-"""Between two updates of the device's gauges."""
+"""Between two signs of life, and two updates of the device's gauges."""
 log = logging.getLogger(__name__)
 
 
@@ -44,14 +45,15 @@ def run_engine(resolved: Resolved, sock: socket.socket, metrics_fd: int) -> None
         channel.close()
         return
     channel.send(Ready())
-    Child(engine, channel).serve()
+    Child(engine, channel, metrics).serve()
 
 
 class Child:
     """The loop of the engine process."""
 
-    def __init__(self, engine: Engine, channel: EngineEnd) -> None:
+    def __init__(self, engine: Engine, channel: EngineEnd, metrics: Metrics) -> None:
         self._engine = engine
+        self._metrics = metrics
         self._channel = channel
         self._commands = ThreadPoolExecutor(1, "commands")
         self._closing = threading.Event()
@@ -104,7 +106,9 @@ class Child:
         return None
 
     def _show(self) -> None:
+        """The sign of life first: the gauges may have to wait for the device."""
         while not self._closing.wait(SHOW_S):
+            self._metrics.set("engine_alive_seconds", time.monotonic())
             self._engine.show()
 
 

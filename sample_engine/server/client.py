@@ -46,6 +46,7 @@ class EngineClient:
         self._writer: asyncio.StreamWriter | None = None
         self._task: asyncio.Task[None] | None = None
         self.lost = ""
+        self._killed_because = ""
 
     async def connect(self) -> None:
         """Begin to read."""
@@ -76,6 +77,11 @@ class EngineClient:
             return await future
         finally:
             self._answers.pop(number, None)
+
+    def kill(self, reason: str) -> None:
+        """End the engine process; whoever waits is told the reason."""
+        self._killed_because = reason
+        self._process.kill()
 
     def _send(self, message: object) -> None:
         if self.lost and isinstance(message, Request):
@@ -117,7 +123,7 @@ class EngineClient:
         """The channel is closed: find out how the process ended, and tell everyone."""
         while not (end := self._process.has_ended()):
             await asyncio.sleep(READY_POLL_S)
-        self.lost = f"the engine process ended ({end}); restart the server"
+        self.lost = self._killed_because or f"the engine process ended ({end}); restart the server"
         for request_id in list(self._waiting):
             self._deal(Ending(request_id, "failed", self.lost))
         for number in list(self._answers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -28,6 +29,7 @@ from sample_engine.server.problems import (
 from sample_engine.server.profiling import Profiling
 from sample_engine.server.speech import Speech
 from sample_engine.server.transcriptions import Transcriptions
+from sample_engine.server.watchdog import watch
 
 HANDLERS = {
     Problem: on_problem,
@@ -45,8 +47,10 @@ def make_app(front: Front, on_start: Callable[[], None]) -> BodyLimit:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await front.client.connect()
+        watching = asyncio.create_task(watch(front.client, front.metrics, front.settings.watchdog_s))
         on_start()
         yield
+        watching.cancel()
 
     app = FastAPI(title="sample_engine", lifespan=lifespan, exception_handlers=dict(HANDLERS))
     _add_routes(app, front)

@@ -65,6 +65,11 @@ class EngineProcess:
             return "it is gone"
         return _end(os.waitstatus_to_exitcode(status)) if pid else ""
 
+    def kill(self) -> None:
+        """Also one that is stopped."""
+        if not self.has_ended():
+            os.kill(self.pid, signal.SIGKILL)
+
     def end(self) -> None:
         """Close the channel and wait for its end; kill it if it does not come."""
         self.sock.close()

@@ -19,8 +19,9 @@ from sample_engine.errors import DeviceLost
 class Context:
     """Tables, allocators and the recorder of a device. `drain` waits for both streams."""
 
-    def __init__(self, block: SharedBlock, drain: Callable[[], None]) -> None:
+    def __init__(self, block: SharedBlock, drain: Callable[[], None], watchdog_s: float) -> None:
         self.block = block
+        self.watchdog_s = watchdog_s
         self.process = DeviceProcess(block)
         self.recorder = Recorder()
         self.layouts = LayoutTable(block)

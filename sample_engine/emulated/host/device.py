@@ -23,12 +23,14 @@ from sample_engine.trace_graphs import GraphTrace
 
 NAME = "emulated (CPU)"
 PINNED_BYTES = 64 << 20
+WATCHDOG_S = 30.0
 LOG_SLOTS = 1 << 18
 """16 MiB of activities, some 800 steps of 320 kernels; the oldest are overwritten, and counted."""
 
 
 class EmulatedDevice:
-    """Starts the device process. `graph_trace`: how much of a replay the traces show.
+    """Starts the device process. `graph_trace`: how much of a replay the traces show. `watchdog_s`: a device
+    that completes nothing for so long while somebody waits for it is lost (0: never).
 
     With a `core`, the device process runs there alone, and the calling thread and those it starts later keep
     off it. Use it where there are few cores: two processes that take turns on one are no host and device.
@@ -44,9 +46,10 @@ class EmulatedDevice:
         log_slots: int = LOG_SLOTS,
         graph_trace: GraphTrace = "node",
         core: int | None = None,
+        watchdog_s: float = WATCHDOG_S,
     ) -> None:
         self._block = create_block(Sizes(budget_bytes, pinned_bytes, log_slots))
-        self._context = Context(self._block, self.synchronize)
+        self._context = Context(self._block, self.synchronize, watchdog_s)
         if core is not None:
             _separate(self.process_id, core)
         self._graph_trace: GraphTrace = graph_trace

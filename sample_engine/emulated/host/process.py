@@ -29,6 +29,7 @@ class DeviceProcess:
 
     def __init__(self, block: SharedBlock) -> None:
         self._block = block
+        self._given_up = ""
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", WORKER, str(block.fd), str(block.bell.fd)],
             stdin=subprocess.PIPE,
@@ -48,13 +49,20 @@ class DeviceProcess:
         self.check()
 
     def check(self) -> None:
-        """Raise DeviceLost when the process failed or ended."""
+        """Raise DeviceLost when the process failed, ended or was given up."""
+        if self._given_up:
+            raise DeviceLost(self._given_up)
         if self._block.words[Word.STATE] == State.FAILED:
             text = self._block.failure[: self._block.words[Word.FAILURE_BYTES]]
             raise DeviceLost(f"the device failed:\n{bytes(text).decode()}")
         if self._process.poll() is not None:
             end = _end(self._process.returncode)
             raise DeviceLost(f"the device process ended ({end}); open another device")
+
+    def give_up(self, reason: str) -> None:
+        """Kill the process; `check` says why from now on."""
+        self._given_up = reason
+        self._process.kill()
 
     def close(self) -> None:
         """End the process, whatever it is doing."""

@@ -31,7 +31,9 @@ class EmulatedStream:
 
     def __init__(self, context: Context, index: int) -> None:
         self.index = index
-        self.progress = Progress(context.block, index, context.check)
+        self.progress = Progress(
+            context.block, index, context.check, context.process.give_up, context.watchdog_s
+        )
         self._context = context
         self._recorder = context.recorder
         self._layouts = context.layouts
