@@ -1,0 +1,134 @@
+"""Ten thousand requests, many of them odd: is none lost, doubled or left hanging, and is nothing left behind?
+
+python -m benchmarks.engine_robustness [--requests 10000]
+
+Size tiny, over HTTP, 48 at a time: patient clients, clients that leave at a random moment or in the middle of
+a stream, malformed bodies, texts that are too long, bodies that announce more than is taken. Every client
+must see one outcome, of those that a working server has. All answers to one text must be the same bytes. The
+engine must have ended every request that it saw. Afterwards no slot (and with it no row of the KV cache) may
+be taken, and device memory in use must be what it was at rest.
+
+Then a fresh server, whose device process is killed in the middle of a step while a crowd asks: everyone must
+get an answer. And at last its front is killed: nothing may survive. Printed is what was seen, then the
+claims, as held or not; the exit code is 1 if one does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.engine_vocoder import say
+from tests.engine_crowd import EXPECTED, Crowd, ended, settle
+from tests.engine_servers import Server, serving
+
+CROWD = 1000
+"""Requests of one seed; the server comes to rest between two crowds."""
+HANGS_AFTER_S = 300.0
+KILL_AFTER_S = 0.5
+LOST_CROWD = 500
+AFTER_LOSS = EXPECTED | {"500", "oversize 500", "ServerDisconnectedError", "ClientPayloadError"}
+"""A stream whose engine is lost is broken off."""
+GAUGES = ("running", "waiting", "building")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Send the engine ten thousand odd requests.")
+    parser.add_argument("--requests", type=int, default=10_000)
+    asked = parser.parse_args()
+    with serving("--set", "vocoder_queue=4") as server:
+        held = many(server, asked.requests)
+    with serving() as server:
+        held &= lost_device(server)
+    sys.exit(0 if held else 1)
+
+
+def many(server: Server, requests: int) -> bool:
+    Crowd(server, seed=-1).run(CROWD // 10, HANGS_AFTER_S)
+    idle_bytes, before, idle_rss = at_rest(server), ended(server), rss_mib(server)
+    outcomes, audio, begun_s = Counter[str](), dict[str, set[bytes]](), time.monotonic()
+    for seed in range(-(-requests // CROWD)):
+        crowd = Crowd(server, seed)
+        crowd.run(min(CROWD, requests - seed * CROWD), HANGS_AFTER_S)
+        outcomes += crowd.outcomes
+        for text, versions in crowd.audio.items():
+            audio.setdefault(text, set()).update(versions)
+    took_s = time.monotonic() - begun_s
+    settle(server)
+    ends = {end: int(count - before[end]) for end, count in ended(server).items()}
+    used_bytes = at_rest(server)
+    print(f"{requests} requests in {took_s:.0f} s, seen by clients: {told(outcomes)}")
+    print(f"ended in the engine: {told(ends)}")
+    print(f"device memory in use at rest: {idle_bytes:.0f} bytes before, {used_bytes:.0f} after")
+    print(f"resident memory, front and engine: {idle_rss} MiB before, {rss_mib(server)} after")
+    return say(
+        {
+            "every client saw one outcome, and one that a working server has": (
+                outcomes.total() == requests and set(outcomes) <= EXPECTED
+            ),
+            "all answers to a text are the same bytes": all(len(one) == 1 for one in audio.values()),
+            "whoever got an answer is a request that was done, and none failed": (
+                ends["done"] >= outcomes["200"] > 0 and ends["failed"] == 0
+            ),
+            "who was refused is counted": ends["shed"] >= outcomes["503"],
+            "no slot is taken, nothing waits": not any(server.metric(f"requests_{one}") for one in GAUGES),
+            "device memory is back at its idle level": used_bytes == idle_bytes,
+        }
+    )
+
+
+def lost_device(server: Server) -> bool:
+    crowd = Crowd(server, seed=0)
+
+    async def kill_soon() -> None:
+        await asyncio.sleep(KILL_AFTER_S)
+        os.kill(server.processes["device"], signal.SIGKILL)
+
+    async def both() -> None:
+        await asyncio.gather(crowd.all(LOST_CROWD), kill_soon())
+
+    asyncio.run(asyncio.wait_for(both(), HANGS_AFTER_S))
+    print(f"device killed under load, {LOST_CROWD} requests: {told(crowd.outcomes)}")
+    held = {
+        "every client of a killed device saw one outcome": (
+            crowd.outcomes.total() == LOST_CROWD and set(crowd.outcomes) <= AFTER_LOSS
+        ),
+        "some saw an error": crowd.outcomes["500"] > 0,
+        "nothing is in flight, and /health says so": (
+            server.get("/server_info").json["in_flight"] == 0 and server.get("/health").status == 503
+        ),
+    }
+    server.process.kill()
+    server.wait_until_gone()
+    held["after SIGKILL of the front nothing survives"] = not server.alive()
+    return say(held)
+
+
+def at_rest(server: Server) -> float:
+    """Device memory in use when nothing runs, once the gauges show it. The last request is always the same,
+    for what a prompt lay in is let go with the next one.
+    """
+    server.speak()
+    settle(server)
+    time.sleep(1)
+    return server.metric("device_used_bytes")
+
+
+def rss_mib(server: Server) -> list[int]:
+    pids = [server.processes[one] for one in ("front", "engine")]
+    pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
+    return [one * os.sysconf("SC_PAGE_SIZE") >> 20 for one in pages]
+
+
+def told(counts: Counter[str] | dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+if __name__ == "__main__":
+    main()
