@@ -148,7 +148,9 @@ def test_correlation_ids_count_within_a_process(tmp_path: Path) -> None:
 def test_work_launched_before_the_recording_is_told_process_by_process(tmp_path: Path) -> None:
     export = NsysBuilder()
     for pid in (11, 12):
-        export.call("cudaLaunchKernel_v7000", 100, correlation=50, pid=pid)
+        for number in range(3):
+            export.call("cudaLaunchKernel_v7000", 100 + number, correlation=50 + number, pid=pid)
+            export.kernel("recorded", 200 + number, 1, correlation=50 + number, pid=pid)
         export.kernel("early", 10, 5, correlation=40, pid=pid)
         export.kernel("late", 20, 5, correlation=60, pid=pid)
     export.kernel("of a process without calls", 30, 5, correlation=40, pid=13)
