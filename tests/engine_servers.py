@@ -90,6 +90,13 @@ class Server:
             assert time.monotonic() < deadline_s, f"{name} {labels} stays at {self.metric(name, **labels)}"
             time.sleep(0.01)
 
+    def wait_until_is(self, name: str, value: float, **labels: str) -> None:
+        """Until a metric has this value: memory is given back a moment after an answer is complete."""
+        deadline_s = time.monotonic() + LONG_S
+        while (found := self.metric(name, **labels)) != value:
+            assert time.monotonic() < deadline_s, f"{name} {labels} stays at {found}, not {value}"
+            time.sleep(0.01)
+
     @contextmanager
     def device_stopped(self) -> Iterator[None]:
         """The device process stands still, so that whatever is asked stays on its way."""

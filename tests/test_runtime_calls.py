@@ -68,11 +68,13 @@ def test_an_operation_whose_launch_is_not_recorded_has_no_call() -> None:
 
 
 def test_an_id_below_all_recorded_calls_was_launched_before_the_recording() -> None:
-    trace = trace_of(
-        ops=[kernel(0, 1, correlation=3), kernel(2, 3, correlation=9), kernel(4, 5)],
-        host=[call(0, 1, correlation=5)],
-    )
-    assert launched_by(trace, ops_of(trace)).before_recording.tolist() == [True, False, False]
+    ops = [kernel(0, 1, correlation=3), kernel(2, 3, correlation=9), kernel(4, 5)]
+    recorded = [kernel(6 + i, 7 + i, correlation=5 + i) for i in range(3)]
+    calls = [call(i, i + 1, correlation=5 + i) for i in range(3)]
+    trace = trace_of(ops=[*ops, *recorded], host=calls)
+    assert launched_by(trace, ops_of(trace)).before_recording.tolist() == [True, *[False] * 5]
+    mostly_unseen = trace_of(ops=[*ops, *recorded[:2]], host=calls[:2])
+    assert not launched_by(mostly_unseen, ops_of(mostly_unseen)).before_recording.any()
 
 
 def test_correlation_zero_ties_nothing() -> None:

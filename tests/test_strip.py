@@ -125,7 +125,7 @@ def test_gaps_narrower_than_a_column_are_counted_and_none_of_their_time_is_lost(
 
 def test_a_gap_is_divided_between_its_causes() -> None:
     host = [
-        annotation(0, 1_000_000, "scheduling"),
+        annotation(10, 660_000, "scheduling"),
         call(0, 1, correlation=1),
         call(660_000, 960_000, correlation=2),
     ]
