@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -31,7 +32,7 @@ from sample_engine.server.speech import Speech
 from sample_engine.server.transcriptions import Transcriptions
 from sample_engine.server.watchdog import watch
 
-HANDLERS = {
+HANDLERS: dict[int | type[Exception], Callable[..., Any]] = {
     Problem: on_problem,
     NotDone: on_not_done,
     CommandRefused: on_command_refused,
@@ -52,7 +53,7 @@ def make_app(front: Front, on_start: Callable[[], None]) -> BodyLimit:
         yield
         watching.cancel()
 
-    app = FastAPI(title="sample_engine", lifespan=lifespan, exception_handlers=dict(HANDLERS))
+    app = FastAPI(title="sample_engine", lifespan=lifespan, exception_handlers=HANDLERS)
     _add_routes(app, front)
     text = f"the body is larger than {MAX_BODY_BYTES} bytes"
     return BodyLimit(app, problem_response(413, text, "body_too_large"))
@@ -60,7 +61,7 @@ def make_app(front: Front, on_start: Callable[[], None]) -> BodyLimit:
 
 def _add_routes(app: FastAPI, front: Front) -> None:
     admin, profiling = Admin(front), Profiling(front)
-    post = {
+    post: dict[str, Callable[..., Any]] = {
         "/v1/audio/speech": Speech(front).post,
         "/v1/audio/transcriptions": Transcriptions(front).post,
         "/v1/completions": Completions(front).post,
@@ -70,7 +71,7 @@ def _add_routes(app: FastAPI, front: Front) -> None:
         "/start_request_profile": profiling.start_request_profile,
         "/stop_request_profile": profiling.stop,
     }
-    get = {
+    get: dict[str, Callable[..., Any]] = {
         "/health": admin.health,
         "/v1/models": admin.models,
         "/server_info": admin.server_info,
