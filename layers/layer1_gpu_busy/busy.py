@@ -68,6 +68,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
     duration_ns = ops.end_ns - ops.start_ns
     longest = int(np.argmax(duration_ns))
     steps, recorded = steps_window(trace), trace.recorded_ns
+    drained = _drained(trace, ops, steps) if steps else None
     return DeviceBusy(
         device=device,
         device_name=device_name(trace.meta, device),
@@ -82,7 +83,7 @@ def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
         longest_gaps_ns=_longest_gaps(any_op),
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         processes=len(trace.device_processes.get(device, ())),
-        drained_steps_ratio=_drained_ratio(trace, steps, ops) if steps else None,
+        drained_steps_ratio=_ratio(drained, any_op, kernels).device_op_ratio if drained else None,
         streams=_streams(ops),
     )
 
@@ -124,16 +125,15 @@ def _sum_of_launches(ops: DeviceOps) -> int:
     return int(union_length(group, ops.start_ns, ops.end_ns, int(group.max()) + 1).sum())
 
 
-def _drained_ratio(trace: ChromeTrace, steps: Window, ops: DeviceOps) -> float | None:
-    """The device-op ratio from the first step to the end of all that was launched before the last one
-    ended; None where no launch of theirs is known.
+def _drained(trace: ChromeTrace, ops: DeviceOps, steps: Window) -> Window | None:
+    """From the first step to the end of all that was launched before the last one ended; None where no launch
+    of theirs is known.
     """
     launched = launched_by(trace, ops)
     of_steps = launched.known & (launched.start_ns < steps.end_ns)
     if not of_steps.any():
         return None
-    drained = Window(STEPS_WINDOW, steps.start_ns, max(steps.end_ns, int(ops.end_ns[of_steps].max())))
-    return _ratio(drained, busy_time(ops), kernel_time(ops)).device_op_ratio
+    return Window(STEPS_WINDOW, steps.start_ns, max(steps.end_ns, int(ops.end_ns[of_steps].max())))
 
 
 def _longest_gaps(any_op: Intervals) -> tuple[int, ...]:

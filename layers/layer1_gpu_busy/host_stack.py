@@ -15,7 +15,7 @@ import numpy as np
 from layers.layer1_gpu_busy.grouped import inside_earlier
 from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_model import I8, Bools, ChromeTrace, HostSpans
+from parsers.chrome_model import I8, I64, Bools, ChromeTrace, HostSpans
 
 LEGACY_OPERATORS = "Operator"
 """The category under which the first Kineto (torch 1.8 to 1.11) files annotations too."""
@@ -30,6 +30,13 @@ _CODE_OF = {role: code for code, role in enumerate(_ROLES)}
 def spans_of(trace: ChromeTrace, *roles: Role) -> HostSpans:
     """The host spans of the given roles, by start time."""
     return trace.host.select(np.isin(_role_codes(trace), [_CODE_OF[role] for role in roles]))
+
+
+@kept
+def process_of_track(trace: ChromeTrace) -> I64:
+    """A number for the process of each track; shape (tracks,)."""
+    _, numbers = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,14 @@ import numpy as np
 
 from layers.layer1_gpu_busy.host_stack import are_outermost
 from layers.layer1_gpu_busy.model import LaunchStats
-from layers.layer1_gpu_busy.runtime_calls import NO_CALL, Calls, Launched, Purpose, launched_by
+from layers.layer1_gpu_busy.runtime_calls import (
+    NO_CALL,
+    Calls,
+    Launched,
+    Purpose,
+    ids_of_several_processes,
+    launched_by,
+)
 from parsers.chrome_model import I64, KERNEL, Bools, ChromeTrace, DeviceOps
 
 NS_PER_S = 1_000_000_000
@@ -42,7 +49,7 @@ def launch_statistics(trace: ChromeTrace, ops: DeviceOps) -> LaunchStats:
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
         early_share=launched.early_share,
-        shared_ids=launched.shared_ids,
+        shared_ids=ids_of_several_processes(trace),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from layers.evidence.intervals import Intervals, covered, total, union
 from layers.layer1_gpu_busy.annotations import is_step_marker
-from layers.layer1_gpu_busy.host_stack import names_that, spans_of
+from layers.layer1_gpu_busy.host_stack import names_that, process_of_track, spans_of
 from layers.layer1_gpu_busy.model import PhaseRow
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
@@ -33,17 +33,11 @@ def phase_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
     """The names with the most summed host time, most first; empty where nobody annotated anything."""
     ranges = spans_of(trace, Role.ANNOTATION)
     ranges = ranges.select(~names_that(trace, ranges, is_step_marker))
-    launches = _Launches(launched_by(trace, ops), _process_of(trace))
+    launches = _Launches(launched_by(trace, ops), process_of_track(trace))
     names, name_of = _phase_names(trace, ranges)
     time_ns = np.bincount(name_of, weights=ranges.end_ns - ranges.start_ns, minlength=len(names))
     top = np.argsort(-time_ns, kind="stable")[:TOP_PHASES]
     return tuple(_row(names[i], ranges.select(name_of == i), ops, launches) for i in top)
-
-
-def _process_of(trace: ChromeTrace) -> I64:
-    """A number for the process of each track; shape (tracks,)."""
-    _, numbers = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
-    return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
+from layers.layer1_gpu_busy.host_stack import names_matching, process_of_track, spans_of
 from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import Role
 from parsers.chrome_model import (
@@ -118,7 +118,7 @@ class Launched:
     `call` indexes `calls.spans` and is NO_CALL where the trace holds no such call; the three columns after
     `known` say nothing there. `early_share` is the share of operations that began before their call did
     (None: none has a call); above CLOCK_TOLERANCE no call is known, since times of host and device cannot
-    be compared. `shared_ids` counts ids that calls of several processes bear. `before_recording`: no call,
+    be compared. `before_recording`: no call,
     and an id below that of every recorded call, so the launch was made before the recording began (ids
     count up with the calls of a process).
     """
@@ -131,7 +131,6 @@ class Launched:
     track_id: I64
     before_recording: Bools
     early_share: float | None
-    shared_ids: int
 
     def take(self, op: I64) -> Launched:
         """The same for chosen operations, in that order; -1 chooses none, which has no call."""
@@ -139,8 +138,7 @@ class Launched:
         known, before = (np.append(flags, False)[op] for flags in (self.known, self.before_recording))
         columns = (self.start_ns, self.end_ns, self.track_id)
         start_ns, end_ns, track_id = (np.append(column, 0)[op] for column in columns)
-        columns_of = (start_ns, end_ns, track_id, before, self.early_share, self.shared_ids)
-        return Launched(self.calls, call, known, *columns_of)
+        return Launched(self.calls, call, known, start_ns, end_ns, track_id, before, self.early_share)
 
     def by(self, *purposes: Purpose) -> Bools:
         """Which operations a call of one of the purposes launched."""
@@ -179,13 +177,13 @@ def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
     purpose = calls.purpose.copy()
     purpose[call[known][purpose[call[known]] == Purpose.OTHER]] = Purpose.LAUNCH
     calls = Calls(calls.spans, purpose)
-    shared = _ids_of_several_processes(trace, calls)
-    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share, shared)
+    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share)
 
 
-def _ids_of_several_processes(trace: ChromeTrace, calls: Calls) -> int:
+@kept
+def ids_of_several_processes(trace: ChromeTrace) -> int:
     """How many correlation ids calls of more than one process bear: each process numbers its own."""
-    _, process = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
+    calls, process = runtime_calls(trace), process_of_track(trace)
     rows = np.flatnonzero(calls.spans.correlation > 0)
     process_of, ids = process[calls.spans.track_id[rows]], calls.spans.correlation[rows]
     if not len(rows) or (process_of == process_of[0]).all():

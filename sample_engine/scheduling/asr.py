@@ -25,6 +25,7 @@ from sample_engine.scheduling.queue import Queued, StageQueue
 from sample_engine.scheduling.request import Flight, Kind
 from sample_engine.scheduling.resting import IDLE_S, rest
 from sample_engine.scheduling.runner import Runner
+from sample_engine.scheduling.staffed import Staffed
 from sample_engine.stages.asr import AsrStage
 from sample_engine.stages.encoder import EncoderStage
 from sample_engine.stages.features import features_of
@@ -41,7 +42,7 @@ class AsrStages:
     decode: AsrStage
 
 
-class AsrPipeline:
+class AsrPipeline(Staffed):
     """A `Pipeline`."""
 
     kinds: frozenset[Kind] = frozenset({"transcription"})
@@ -74,20 +75,10 @@ class AsrPipeline:
             self._runners = [Runner("decode", self._turn_of_both, on_failure)]
         self._admission = Admission(self._build, settings.limits, metrics)
 
-    def submit(self, flight: Flight) -> None:
-        request_id = flight.request.request_id
-        self._events.record(request_id, "preprocess", "stage_input_received", from_stage="coordinator")
-        self._admission.submit(flight)
-
     @property
     def is_idle(self) -> bool:
         waits = self._admission.building or len(self._waiting)
         return not waits and self._listening.is_idle and self._decoding.is_idle
-
-    def stop(self) -> None:
-        self._admission.stop()
-        for one in self._runners:
-            one.stop()
 
     def renewed(self, settings: Settings) -> AsrPipeline:
         self.stop()

@@ -24,6 +24,7 @@ from sample_engine.scheduling.request import Flight, Kind
 from sample_engine.scheduling.resting import IDLE_S, rest
 from sample_engine.scheduling.runner import Runner
 from sample_engine.scheduling.speaking import Speaker, Speaking, Spoken
+from sample_engine.scheduling.staffed import Staffed
 from sample_engine.stages.ar import ArStage
 from sample_engine.stages.payloads import Frame, Prompt
 from sample_engine.stages.preprocess import prompt_of
@@ -45,7 +46,7 @@ class TtsStages:
     vocoder: VocoderLike
 
 
-class TtsPipeline:
+class TtsPipeline(Staffed):
     """A `Pipeline`."""
 
     kinds: frozenset[Kind] = frozenset({"speech", "completion"})
@@ -78,20 +79,10 @@ class TtsPipeline:
             ]
         self._admission = Admission(self._build, settings.limits, metrics)
 
-    def submit(self, flight: Flight) -> None:
-        request_id = flight.request.request_id
-        self._events.record(request_id, "preprocess", "stage_input_received", from_stage="coordinator")
-        self._admission.submit(flight)
-
     @property
     def is_idle(self) -> bool:
         waits = self._admission.building or len(self._waiting)
         return not waits and self._decoding.is_idle and self._speaking.is_idle
-
-    def stop(self) -> None:
-        self._admission.stop()
-        for one in self._runners:
-            one.stop()
 
     def renewed(self, settings: Settings) -> TtsPipeline:
         self.stop()

@@ -49,11 +49,17 @@ class NvmlSource:
             raise SourceUnavailable(f"no GPU {absent[0]}; the indexes are 0 to {count - 1}")
         return devices or range(count)
 
-    def _open_device(self, device: int) -> None:
+    def _handle(self, device: int) -> Any:
+        """What NVML knows a card by; None, and a note why, where it does not give it."""
         try:
-            handle = self._nvml("nvmlDeviceGetHandleByIndex", device)
+            return self._nvml("nvmlDeviceGetHandleByIndex", device)
         except self._nvml.api.NVMLError as error:
             self._notes.append(f"gpu {device}: {error}")
+            return None
+
+    def _open_device(self, device: int) -> None:
+        handle = self._handle(device)
+        if handle is None:
             return
         entity = self._entity(handle, f"gpu {device}", device)
         self._probes += [self._utilisation(handle, entity), self._memory(handle, entity)]

@@ -28,10 +28,8 @@ class WatchSource(NvmlSource):
     """Utilisation, memory and processes of each card."""
 
     def _open_device(self, device: int) -> None:
-        try:
-            handle = self._nvml("nvmlDeviceGetHandleByIndex", device)
-        except self._nvml.api.NVMLError as error:
-            self._notes.append(f"gpu {device}: {error}")
+        handle = self._handle(device)
+        if handle is None:
             return
         entity = self._entity(handle, f"gpu {device}", device)
         self._probes += [self._utilisation(handle, entity), self._memory(handle, entity)]
