@@ -152,6 +152,9 @@ class Narrow:
     def close(self, slot: int) -> None:
         self.taken.remove(slot)
 
+    def let_go(self) -> bool:
+        return True
+
     def execute_launch(self, items: Sequence[int]) -> list[int]:
         return list(items)
 
@@ -191,3 +194,28 @@ def test_who_cannot_be_prepared_does_not_keep_others_from_the_steps_that_free_me
             ("second", "done"),
         ]
         assert metrics.get(f"engine_{RETRIES}", "ar") > 0
+
+
+class Keeps(Narrow):
+    """A decoder that still has memory of a closed slot the first times that it is asked."""
+
+    asked = 0
+
+    def let_go(self) -> bool:
+        self.asked += 1
+        return self.asked > 2
+
+
+def test_a_decoder_is_idle_once_memory_of_those_that_left_is_given_back() -> None:
+    with Metrics() as metrics:
+        waiting: StageQueue[int] = StageQueue("ar", metrics)
+        settings = resolve(options={"preset": "baseline"}).settings
+        stage = Keeps()
+        decoding: Decoding[int, list[int], int] = Decoding(
+            "ar", stage, waiting, Steps(), settings, metrics, EventLog("preprocess")
+        )
+        assert decoding.is_idle
+        waiting.put(Queued(Flight(Request("one", "speech"), [].append), 0, time.perf_counter_ns(), 1))
+        while decoding.turn():
+            assert not decoding.is_idle
+        assert decoding.is_idle and stage.asked == 3 and not stage.taken

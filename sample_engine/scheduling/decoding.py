@@ -25,6 +25,7 @@ from sample_engine.scheduling.batching import Entrance
 from sample_engine.scheduling.decode_loop import DecodeLoop, DecodeStage
 from sample_engine.scheduling.queue import Queued, StageQueue
 from sample_engine.scheduling.request import Flight
+from sample_engine.scheduling.resting import NAP_S
 from sample_engine.scheduling.shortage import Shortage
 from sample_engine.stages.stage import SlotStage
 
@@ -42,6 +43,9 @@ class DecoderStage(
     Protocol[OpeningIn, Pending, ResultOut],
 ):
     """A decoder with slots."""
+
+    def let_go(self) -> bool:
+        """Give back memory of closed slots that the device has passed; True when none is left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +103,7 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._shortage_of_prefill = Shortage(name, metrics)
         self._shortage = Shortage(name, metrics)
         self._residents: list[Resident] = []
+        self._keeps_memory = False
         self._loop = DecodeLoop[Resident, Pending, Result](
             stage,
             self,
@@ -115,12 +120,21 @@ class Decoding(Generic[Opening, Pending, Result]):
         self._show()
         self._persist(self._prepare, self._shortage_of_prefill, self._preparing)
         self._persist(self._loop.turn, self._shortage, self.running)
-        return self._show()
+        works = self._show()
+        if self._keeps_memory and not works:
+            self._keeps_memory = not self._stage.let_go()
+            if self._keeps_memory:
+                time.sleep(NAP_S)
+        return works or self._keeps_memory
 
     @property
     def is_idle(self) -> bool:
-        """No slot is taken, no step is in flight."""
-        return not self._residents and self._loop.is_idle
+        """No slot is taken, no step is in flight, and memory of those that left is given back."""
+        return not self._works and not self._keeps_memory
+
+    @property
+    def _works(self) -> bool:
+        return bool(self._residents) or not self._loop.is_idle
 
     def running(self) -> Sequence[Resident]:
         """Of the board: whose slots are in the next step."""
@@ -141,7 +155,7 @@ class Decoding(Generic[Opening, Pending, Result]):
             self._leave(one)
 
     def _leave(self, resident: Resident) -> None:
-        resident.ended = True
+        resident.ended = self._keeps_memory = True
         self._residents.remove(resident)
         self._stage.close(resident.slot)
 
@@ -201,4 +215,4 @@ class Decoding(Generic[Opening, Pending, Result]):
         """In the metrics, before a step, which may take long, and after it; True if there is work."""
         self._metrics.set("engine_requests_running", len(self._residents))
         self._metrics.set("engine_requests_waiting", len(self._waiting))
-        return not self.is_idle
+        return self._works

@@ -67,10 +67,15 @@ class Prefill:
 
     def forget(self, slot: int) -> None:
         """A prompt may lie in memory of another stream: it is kept until this one has passed."""
-        while self._left and self._left[0][0].query():
-            self._left.popleft()
+        self.let_go()
         self._left.append((self._ops.stream.record_event(), self._prompts.pop(slot)))
         del self._done[slot]
+
+    def let_go(self) -> bool:
+        """Drop the prompts that the stream has passed; True when none is left."""
+        while self._left and self._left[0][0].query():
+            self._left.popleft()
+        return not self._left
 
     def _places(self, slot: int, start: int, rows: int) -> Places:
         size, stream = self._size, self._ops.stream

@@ -124,6 +124,10 @@ class SlotDecoder(ABC, Generic[Opening, Shape, Result]):
             self._ready.remove(slot)
             self._stream.launch(stop_slot, (self._slot_state.live,), (slot,))
 
+    def let_go(self) -> bool:
+        """Give back what closed slots were prepared from; True when the stream has passed all of it."""
+        return self._prefill.let_go()
+
     def execute_launch(self, items: Sequence[int]) -> StepPending:
         if set(items) != self._ready:
             raise ValueError(f"a step runs all ready slots, {sorted(self._ready)}, not {sorted(items)}")
