@@ -207,6 +207,7 @@ class Keeps(Narrow):
 
 
 def test_a_decoder_is_idle_once_memory_of_those_that_left_is_given_back() -> None:
+    said: list[Piece | Ending] = []
     with Metrics() as metrics:
         waiting: StageQueue[int] = StageQueue("ar", metrics)
         settings = resolve(options={"preset": "baseline"}).settings
@@ -215,7 +216,7 @@ def test_a_decoder_is_idle_once_memory_of_those_that_left_is_given_back() -> Non
             "ar", stage, waiting, Steps(), settings, metrics, EventLog("preprocess")
         )
         assert decoding.is_idle
-        waiting.put(Queued(Flight(Request("one", "speech"), [].append), 0, time.perf_counter_ns(), 1))
+        waiting.put(Queued(Flight(Request("one", "speech"), said.append), 0, time.perf_counter_ns(), 1))
         while decoding.turn():
             assert not decoding.is_idle
         assert decoding.is_idle and stage.asked == 3 and not stage.taken
