@@ -309,7 +309,7 @@ def test_launches_that_the_end_of_the_recording_cut_off_leave_a_hint(tmp_path: P
         trace.runtime_call("cudaLaunchKernel", END_NS + number * 100, 50)
     found = checks(analysed(trace, tmp_path))["PK103"]
     assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
-    assert "20 of them after the last one that has" in found.message
+    assert "20 of them among the last launches: the device's recording ended first" in found.message
 
 
 def test_most_operations_without_a_call_are_a_host_side_that_is_missing(tmp_path: Path) -> None:

@@ -108,9 +108,7 @@ def unrecorded_launches(facts: TraceFacts) -> Outcome | None:
     most = MISSING_LAUNCH_TOLERANCE * cover.launches
     if cover.without_operations - cover.at_the_end > most or cover.without_operations <= most:
         return Outcome(cover.without_operations > most, message)
-    message += (
-        f", {cover.at_the_end:,} of them after the last one that has: the device's recording ended first"
-    )
+    message += f", {cover.at_the_end:,} of them among the last launches: the device's recording ended first"
     return Outcome(True, message, Effect.NOTE if facts.word is Word.DEVICE_BOUND else Effect.DIRECTIONAL)
 
 

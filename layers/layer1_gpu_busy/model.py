@@ -114,7 +114,7 @@ class LaunchCoverage:
     """Kernel launches of a whole trace (graph launches are in `ReplayCheck`), and how many have no operation.
 
     `captured` launches went into a graph instead of to the device and are in neither of the other counts.
-    `at_the_end` of those without operations come after the last launch that has one: a host far ahead when
+    `at_the_end` of those without operations are among the last launches: a host far ahead when
     the profiler stopped, or a recording of the device that ended early.
     """
 
