@@ -63,8 +63,7 @@ LAUNCHES_WITHOUT_OPERATIONS = Guard(
     cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
     "profiler session in one process.",
     detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
-    "(captures apart) have no operation with their correlation id. Where those come after the last one "
-    "that has, "
+    "(captures apart) have no operation with their correlation id. Where those are the last launches, "
     "a hint (a note where the ratio is device-bound).",
     remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per step.",
     source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
