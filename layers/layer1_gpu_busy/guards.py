@@ -27,13 +27,13 @@ GRAPH_REPLAY_BLIND_SPOT = Guard(
     layer="layer1",
     effect=Effect.VOID,
     sees="A low busy ratio on a service that runs CUDA or HIP graphs.",
-    cause="The profiler recorded the call that launched a graph and not the operations that the graph "
-    "ran. The replay time then counts as idle.",
-    detection="Graph launch calls whose correlation id no device operation carries. The ratio is "
-    "bounded from both sides; a conclusion that differs between the bounds is void.",
-    remedy="Record again with graph nodes visible (torch: DISABLE_CUPTI_LAZY_REINIT=1, CUDA 12.6 or "
-    "newer; nsys: --cuda-graph-trace=node), or use a method that sees replays: perfkit layer1 --live, "
-    "--dcgm or --smi.",
+    cause="The profiler recorded the call that launched a graph and not the operations that the graph ran. "
+    "The replay time then counts as idle.",
+    detection="Graph launch calls whose correlation id no device operation carries. The ratio is bounded "
+    "from both sides; a conclusion that differs between the bounds is void.",
+    remedy="Record again with graph nodes visible (torch: DISABLE_CUPTI_LAZY_REINIT=1, CUDA 12.6 or newer; "
+    "nsys: --cuda-graph-trace=node), or use a method that sees replays: perfkit layer1 --live, --dcgm or "
+    "--smi.",
     source="SGLang-Omni methodology 1.3 (torch 2.11 + CUDA 13: replays only as cudaGraphLaunch); ROCm "
     "before 7.2.2 (sglang PR 35390); pytorch PR 101879.",
     check=checks.replays,
@@ -46,8 +46,8 @@ SHORT_REPLAYS = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Replays of one graph with different numbers of kernels.",
     cause="The profiler dropped part of some replays; a replay always runs all of its nodes.",
-    detection="A list of operations that was recorded once and is a part of what another replay ran; "
-    "a list that comes back is a graph of its own. A note where the lower bound is device-bound already.",
+    detection="A list of operations that was recorded once and is a part of what another replay ran; a list "
+    "that comes back is a graph of its own. A note where the lower bound is device-bound already.",
     remedy="Treat the ratio as a lower bound; record a shorter stretch, or update the driver and profiler.",
     source="sglang PR 35390 (448 of 512 replayed kernels recorded); rocm-systems PR 4361 (26 to 65 %, "
     "another share in each run); kineto issue 1062.",
@@ -60,11 +60,11 @@ LAUNCHES_WITHOUT_OPERATIONS = Guard(
     layer="layer1",
     effect=Effect.VOID,
     sees="Kernel launch calls on the host with nothing under them on the device.",
-    cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second "
-    "profiler session in one process.",
-    detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls "
-    "(captures apart) have no operation with their correlation id. Where those are the last launches, "
-    "a hint (a note where the ratio is device-bound).",
+    cause="Kernels were dropped: a CUPTI buffer limit, a session that began too late, or a second profiler "
+    "session in one process.",
+    detection=f"More than {limit(MISSING_LAUNCH_TOLERANCE)} of the outermost kernel launch calls (captures "
+    "apart) have no operation with their correlation id. Where those are the last launches, a hint (a note "
+    "where the ratio is device-bound).",
     remedy="Record again, shorter and with a warm-up step before; compare launches with kernels per step.",
     source="pytorch issue 192021; tokenspeed PR 1287; kineto issue 996.",
     check=checks.unrecorded_launches,
@@ -76,8 +76,8 @@ NO_DEVICE_ACTIVITY = Guard(
     layer="layer1",
     effect=Effect.VOID,
     sees="A trace without any device operation.",
-    cause="A CPU-only run, a device that perfkit does not read, or device activity that was not "
-    "recorded. None of these is a busy ratio of 0 %.",
+    cause="A CPU-only run, a device that perfkit does not read, or device activity that was not recorded. "
+    "None of these is a busy ratio of 0 %.",
     detection="No event of a device category.",
     remedy="Record with device activities (torch.profiler: ProfilerActivity.CUDA), in the process that "
     "launches the kernels, and check that CUPTI or roctracer is installed.",
@@ -119,8 +119,8 @@ ZERO_TIMESTAMPS = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="Device operations with timestamp 0 and duration 0.",
-    cause="The profiler recorded that they ran and not when; they count as idle, so the ratio is a "
-    "lower bound.",
+    cause="The profiler recorded that they ran and not when; they count as idle, so the ratio is a lower "
+    "bound.",
     detection="Device operations with ts = 0 and dur = 0.",
     remedy="Update PyTorch and CUPTI; record again.",
     source="kineto issue 109; pytorch issue 188481.",
@@ -165,8 +165,7 @@ WINDOW_DECIDES = Guard(
     sees="Two honest busy ratios of one trace that lead to different verdicts.",
     cause="Device activity fills only part of the profiled steps.",
     detection="The device window and the profiled-steps window fall on different sides of a threshold, and "
-    "still "
-    "do where the latter runs on to the end of the device's work.",
+    "still do where the latter runs on to the end of the device's work.",
     remedy="Decide which time the service is judged by; look at what the host did outside the device window.",
     source="An H100 TimeSformer trace in the TraceLens collection: 99.0 % against 41.4 %.",
     check=checks.windows_disagree,
@@ -222,8 +221,7 @@ HOST_SIDE_MISSING = Guard(
     cause="Only device activity was recorded, or another process or thread launched the work. The device "
     "was idle, and nobody saw what the host did meanwhile: it may have had no request.",
     detection=f"Less than {limit(SEEN_SHARE)} of the device operations have a correlation id of a runtime "
-    "call of "
-    "the trace. A note where the ratio is not host-bound.",
+    "call of the trace. A note where the ratio is not host-bound.",
     remedy="Record CPU activity in the thread that launches (torch.profiler: ProfilerActivity.CPU).",
     source="SGLang PR 1304: CPU operators of the scheduler thread absent.",
     check=checks.host_missing,
@@ -262,9 +260,9 @@ IDLE_WHILE_QUEUED = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="A low busy ratio although the host is far ahead of the device.",
-    cause="The device waited for something that is not the host: an event of another stream, another "
-    "rank, a host function, the profiler's own buffer flush. Or it did not wait at all, and the profiler "
-    "lost what ran, such as a part of a graph's replay.",
+    cause="The device waited for something that is not the host: an event of another stream, another rank, "
+    "a host function, the profiler's own buffer flush. Or it did not wait at all, and the profiler lost "
+    "what ran, such as a part of a graph's replay.",
     detection=f"A host-bound ratio, and more than {limit(QUEUED_SHARE)} of the idle time is ended by "
     "operations whose launch call had returned before it, with a queue that is not empty at the median "
     "launch.",
@@ -296,13 +294,12 @@ STACKS_SLOW_THE_HOST = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="A host-bound trace that was recorded with Python stacks.",
-    cause="Recording every Python call slows the host and not the device, so part of the idle time is "
-    "the "
+    cause="Recording every Python call slows the host and not the device, so part of the idle time is the "
     "profiler's own.",
     detection="A host-bound ratio in a trace that holds Python frames. The finding is weak: a known "
     "confound.",
-    remedy="Record once more without stacks (with_stack=False) for how much; keep the trace with stacks "
-    "for where.",
+    remedy="Record once more without stacks (with_stack=False) for how much; keep the trace with stacks for "
+    "where.",
     source="SGLang-Omni skill omni-gpu-deep-dive: where from a stacks-on trace, how much from another.",
     check=checks.python_stacks,
 )
@@ -313,8 +310,7 @@ RATIOS_ALONE = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="Ratios of a large trace in a second or two.",
-    cause="With --busy-only perfkit looks for the marks of device work and decodes nothing else: "
-    "damage in "
+    cause="With --busy-only perfkit looks for the marks of device work and decodes nothing else: damage in "
     "the rest, unknown categories, graph captures, kernels that were launched and never ran and queues go "
     "unseen.",
     detection="The trace was read with --busy-only. A note where the ratio is not host-bound: what was not "

@@ -80,8 +80,7 @@ METHODS_DISAGREE = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="A trace says 30 % busy, the sampler 95 %, of one card and one time.",
-    cause="One of them is blind: a trace to graph replays and dropped kernels, a sampler to copies and "
-    "to "
+    cause="One of them is blind: a trace to graph replays and dropped kernels, a sampler to copies and to "
     "which process ran. Or they looked at two cards.",
     detection="Two instruments that ask for the resident time, in one window, differ by more than "
     f"{limit(AGREE_WITHIN)}; a trace answers with the band from kernel time to device-op time.",
@@ -111,8 +110,8 @@ CARDS_TAKEN_FOR_ONE = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="A trace of device 0 beside a log of gpu 3.",
-    cause="A process counts the devices that CUDA_VISIBLE_DEVICES leaves it from 0, samplers count all cards "
-    "in PCI order. The log may be of the same card, or of a neighbour that does something like it.",
+    cause="A process counts the devices that CUDA_VISIBLE_DEVICES leaves it from 0, samplers count all "
+    "cards in PCI order. The log may be of the same card, or of a neighbour that does something like it.",
     detection="One traced device and one sampled card whose numbers or names differ.",
     remedy="Look up CUDA_VISIBLE_DEVICES of the process; sample all cards (no --id), and see which moves.",
     source="CUDA C++ programming guide, CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER.",

@@ -58,11 +58,10 @@ MERGED_DEVICES = Guard(
     effect=Effect.VOID,
     sees="One device in a file that holds several ranks.",
     cause="Traces of several processes were merged into one file, and each called its GPU by the same "
-    "number. "
-    "Their busy times then cover each other.",
-    detection="The operations of one device number come under several process ids; a profiler uses one "
-    "for each device. Or launch calls of several processes bear one correlation id: each numbers its own "
-    "(a hint where the file has several devices: ratios stand, launches may be mixed up).",
+    "number. Their busy times then cover each other.",
+    detection="The operations of one device number come under several process ids; a profiler uses one for "
+    "each device. Or launch calls of several processes bear one correlation id: each numbers its own (a "
+    "hint where the file has several devices: ratios stand, launches may be mixed up).",
     remedy="Give the files of the ranks as they were recorded: perfkit layer1 --trace rank*.json.gz.",
     source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process.",
     check=_merged_devices,
@@ -88,8 +87,8 @@ STREAM_RUNS_SEVERAL = Guard(
     sees="A stream that runs several operations at the same time.",
     cause="A stream runs one operation after the other. Durations that reach over the next operations were "
     "not measured: a counter that overflowed, an end that was never seen.",
-    detection=f"The durations of one stream sum to more than {STREAM_OVERLAP} times the time that "
-    "they cover.",
+    detection=f"The durations of one stream sum to more than {STREAM_OVERLAP} times the time that they "
+    "cover.",
     remedy="Look at the longest operations of that stream in a viewer; record again with another profiler "
     "version. The ratio is an upper bound.",
     source="rocprofiler-sdk kernel times that swallow their successors; TraceLens issue 972.",
@@ -115,8 +114,7 @@ CLOCKS_DISAGREE = Guard(
     cause="Times of host and device come from two clocks, and the profiler did not bring them together.",
     detection=f"More than {limit(CLOCK_TOLERANCE)} of the operations with a launch call began before it.",
     remedy="The busy ratio needs one clock only and stands. For launch delays and causes of idle time, "
-    "record "
-    "again, or with nsys.",
+    "record again, or with nsys.",
     source="kineto issues on clock conversion (CUPTI timestamps before the call); perfkit: two clocks are "
     "never compared without a check.",
     check=_clocks,
@@ -146,14 +144,11 @@ NOTHING_WAS_SUBMITTED = Guard(
     effect=Effect.DIRECTIONAL,
     sees="A low busy ratio while the host does nothing that was recorded.",
     cause="There was no request to work on, or the host ran code that the trace does not hold (Python "
-    "without "
-    "stacks). A service without load is idle and not host-bound.",
+    "without stacks). A service without load is idle and not host-bound.",
     detection=f"A host-bound ratio, and in more than {limit(NOTHING_SHARE)} of the idle time no call, "
-    "operator "
-    "or frame of the thread that launched next.",
-    remedy="Check that there was load during the recording; record with with_stack=True to "
-    "see "
-    "what the thread did.",
+    "operator or frame of the thread that launched next.",
+    remedy="Check that there was load during the recording; record with with_stack=True to see what the "
+    "thread did.",
     source="SGLang-Omni methodology: many a slow service is a question of capacity; look at the queue first.",
     check=_nothing_submitted,
 )
@@ -179,15 +174,13 @@ BUSY_STRETCH_OF_AN_IDLE_RECORDING = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="A device that is busy all the time, in a recording most of which has no device work.",
-    cause="The window of the ratio runs from the first to the last device activity. What the host did before "
-    "and after is outside: the profiler's start and stop, or the reason why the service is slow.",
+    cause="The window of the ratio runs from the first to the last device activity. What the host did "
+    "before and after is outside: the profiler's start and stop, or the reason why the service is slow.",
     detection="Device-bound by the device window and host-bound by all that was recorded, without profiled "
-    "steps "
-    "that say the same as the device window.",
+    "steps that say the same as the device window.",
     remedy="Record a longer stretch under steady load, so that device work fills the recording.",
     source="A two-step vLLM decode trace in the TraceLens collection: 99.8 % of its own window, 56.1 % of "
-    "the "
-    "recording.",
+    "the recording.",
     check=_recording_idle,
 )
 
@@ -256,7 +249,7 @@ SHAPES_DIFFER = Guard(
     sees="One busy ratio over steps that are two different workloads.",
     cause="Prefill fills the device and decode leaves it idle, or small batches and large ones. Their mean "
     "describes neither.",
-    detection=f"Annotated steps of one kind and batch size (to a factor of two) are host-bound and those of "
+    detection="Annotated steps of one kind and batch size (to a factor of two) are host-bound and those of "
     f"another device-bound, with {TRACE_MIN_STEPS} steps each or {limit(BIG_SHARE)} of the time.",
     remedy="Judge each shape by itself: record them apart.",
     source="perfkit: per workload shape, never averaged over shapes.",
@@ -280,13 +273,11 @@ WAITED_FOR_NOTHING = Guard(
     sees="A host that waits for a device on which nothing runs.",
     cause="A wait for the device returns when its work is done. If it lasts long after the last recorded "
     "operation, work was not recorded (nodes of graph replays), or it waited for another device, an event "
-    "or a "
-    "host function.",
-    detection=f"A host-bound ratio, and more than {limit(WAIT_SHARE)} of the idle time lies in "
-    "synchronising calls.",
+    "or a host function.",
+    detection=f"A host-bound ratio, and more than {limit(WAIT_SHARE)} of the idle time lies in synchronising "
+    "calls.",
     remedy="Record all devices and processes; compare the operations of one replay with the graph's nodes; "
-    "measure "
-    "without a tracer: perfkit layer1 --live, --dcgm or --smi.",
+    "measure without a tracer: perfkit layer1 --live, --dcgm or --smi.",
     source="ROCm profilers that drop dispatches of replays (sglang PR 35390, rocm-systems PR 4361).",
     check=_waited_for_nothing,
 )
@@ -314,11 +305,9 @@ WHOLE_MICROSECONDS = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Short kernels in a trace of whole microseconds.",
     cause="Older profilers cut starts and durations down to whole microseconds. Kernels of a few "
-    "microseconds lose "
-    "much of their length, and gaps appear that were not there.",
+    "microseconds lose much of their length, and gaps appear that were not there.",
     detection=f"No time in the file is finer than a microsecond, and with {CUT_PER_GAP_NS / 1000:.0f} µs "
-    "more per gap "
-    "the ratio passes a threshold.",
+    "more per gap the ratio passes a threshold.",
     remedy="Record with PyTorch 2.4 or newer (nanoseconds), or with nsys.",
     source="kineto issue 853 (both times are cut, so a gap may grow by nearly 2 µs).",
     check=_whole_microseconds,

@@ -153,11 +153,11 @@ SM_ACTIVITY_NOT_MEASURED = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="A high utilisation, with nothing beside it that says how much of the GPU worked.",
-    cause="NVML's utilisation counts any resident kernel, one thread as much as a full GPU; SM and "
-    "tensor activity need GPM (Hopper and newer) or DCGM.",
+    cause="NVML's utilisation counts any resident kernel, one thread as much as a full GPU; SM and tensor "
+    "activity need GPM (Hopper and newer) or DCGM.",
     detection="No sample of SM or tensor activity of a card.",
-    remedy="On a card before Hopper install DCGM (dcgmi and nv-hostengine); perfkit then runs dcgmi dmon "
-    "by itself.",
+    remedy="On a card before Hopper install DCGM (dcgmi and nv-hostengine); perfkit then runs dcgmi dmon by "
+    "itself.",
     source="NVML, nvmlUtilization_t; NordicHPC sonar issue 181, DCGM issue 182.",
     check=_sm_not_measured,
 )

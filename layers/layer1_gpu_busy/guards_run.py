@@ -114,12 +114,12 @@ SEVERAL_RUNS = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="One answer from files that do not belong together.",
-    cause="Files of several runs, or captures of unrelated workloads, were given at once, such as a "
-    "whole folder. Each device is judged by itself and each run has a table of ranks of its own; what is "
-    "said of all of them together means little.",
-    detection="A run is files of one world size with different ranks, recorded at the same time (or "
-    f"within {CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of "
-    f"one workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
+    cause="Files of several runs, or captures of unrelated workloads, were given at once, such as a whole "
+    "folder. Each device is judged by itself and each run has a table of ranks of its own; what is said of "
+    "all of them together means little.",
+    detection="A run is files of one world size with different ranks, recorded at the same time (or within "
+    f"{CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of one "
+    f"workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
     remedy="Give one run at a time, or the captures of one workload.",
     source="perfkit: a public folder with traces of a run of 8 ranks and of one of 128.",
     check=_several_runs,

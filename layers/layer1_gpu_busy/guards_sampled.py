@@ -35,8 +35,7 @@ NO_SAMPLED_VALUES = Guard(
     detection="No sample of NVML utilisation, GR active or SM active of the entity.",
     remedy="See what the log says instead of values; record utilization.gpu (nvidia-smi) or fields 203, "
     "1001, 1002 and 1004 (dcgmi dmon).",
-    source="Spellings of no value in public nvidia-smi and dcgmi logs; three wrappers that read them "
-    "as 0.",
+    source="Spellings of no value in public nvidia-smi and dcgmi logs; three wrappers that read them as 0.",
     check=checks.no_values,
 )
 
@@ -49,8 +48,7 @@ FEW_SAMPLED_VALUES = Guard(
     cause="So few are biased to the ramp, not merely noisy.",
     detection=f"Fewer than {SERIES_MIN_SAMPLES} samples, or different times of them, from the first to the "
     "last that is above 0.",
-    remedy=f"Sample under steady load until there are {SERIES_MIN_SAMPLES}: at one a second, half a "
-    "minute.",
+    remedy=f"Sample under steady load until there are {SERIES_MIN_SAMPLES}: at one a second, half a minute.",
     source=f"{METHODOLOGY}, layer 1.",
     check=checks.few_values,
 )
@@ -62,8 +60,8 @@ RAMP_ONLY = Guard(
     effect=Effect.DIRECTIONAL,
     sees="A moderate mean of a series that rises to its end.",
     cause="The log covers the start of the load (loading, warm-up, first requests) and stops with it.",
-    detection=f"More than {limit(RAMP_SHARE)} of the active samples lie before the first that comes near "
-    "the upper level (90 % of the 90th percentile).",
+    detection=f"More than {limit(RAMP_SHARE)} of the active samples lie before the first that comes near the "
+    "upper level (90 % of the 90th percentile).",
     remedy="Sample longer, and leave out the ramp: start the sampler once the load is steady.",
     source=f"{METHODOLOGY}, layer 1.",
     check=checks.ramp_only,
@@ -75,13 +73,12 @@ IDLE_THROUGHOUT = Guard(
     layer="layer1",
     effect=Effect.VOID,
     sees="A card at 0 % for the whole log.",
-    cause="Nothing ran on this card while it was sampled: no load, or another card did the work "
-    "(nvidia-smi and DCGM count in PCI order and ignore CUDA_VISIBLE_DEVICES).",
+    cause="Nothing ran on this card while it was sampled: no load, or another card did the work (nvidia-smi "
+    "and DCGM count in PCI order and ignore CUDA_VISIBLE_DEVICES).",
     detection=f"Every busy field is 0 in every sample; or at most {limit(IDLE_SHARE)} on average while "
     f"another card of the log has more than {limit(MOVES_SHARE)}: then a note, and the card is left out.",
     remedy="Look at the card that moved; map by UUID (nvidia-smi -L); sample under load.",
-    source="CUDA_DEVICE_ORDER in the CUDA C++ programming guide; perfkit: an idle card is no slow "
-    "service.",
+    source="CUDA_DEVICE_ORDER in the CUDA C++ programming guide; perfkit: an idle card is no slow service.",
     check=checks.idle_throughout,
 )
 
@@ -107,8 +104,8 @@ MIG_WITHOUT_UTILISATION = Guard(
     effect=Effect.VOID,
     sees="N/A for the utilisation of a card that is drawing hundreds of watts.",
     cause="NVML gives no utilisation of a partitioned card (MIG), nor of its instances.",
-    detection="The log says that MIG is enabled, and no busy field has a value; directional where the card's "
-    "NVML utilisation has one, since it is that of no instance.",
+    detection="The log says that MIG is enabled, and no busy field has a value; directional where the "
+    "card's NVML utilisation has one, since it is that of no instance.",
     remedy="dcgmi dmon -e 1001,1002,1004 on the instances (dcgmi discovery -c lists them); values are "
     "relative to the instance.",
     source="nvidia-smi 590 on an H200 with MIG: [N/A] at 295 W; NVIDIA/DCGM issue 80.",
@@ -152,10 +149,8 @@ SAMPLER_FAILED = Guard(
     sees="A log that holds an error of the sampler.",
     cause="No host engine, no driver, a lost GPU, or a field that this card has not.",
     detection="The sampler's own words; a note where the busy fields have values all the same.",
-    remedy="Do what the words ask: start nv-hostengine, mend the driver, ask for fields that the card "
-    "has.",
-    source="dcgmi's and nvidia-smi's error texts; NVIDIA/DCGM issues 50 and 119; nvidia-docker issue "
-    "1671.",
+    remedy="Do what the words ask: start nv-hostengine, mend the driver, ask for fields that the card has.",
+    source="dcgmi's and nvidia-smi's error texts; NVIDIA/DCGM issues 50 and 119; nvidia-docker issue 1671.",
     check=checks.sampler_failed,
 )
 
@@ -218,8 +213,7 @@ HOLES_IN_THE_SERIES = Guard(
     effect=Effect.DIRECTIONAL,
     sees="A series with stretches where nobody looked.",
     cause="The sampler stalled (a slow driver call, a busy host), and often when the GPU was busiest.",
-    detection=f"Steps longer than {HOLE_PERIODS} times the median; a note up to {limit(HOLE_SHARE)} of "
-    "the "
+    detection=f"Steps longer than {HOLE_PERIODS} times the median; a note up to {limit(HOLE_SHARE)} of the "
     "time.",
     remedy="One long-lived sampler (-l, dmon) instead of one call per sample; persistence mode on.",
     source="A public RTX 4090 log at 1 s with a hole of 7.3 s; netdata issue 10362 (calls of 6 s).",
@@ -245,12 +239,10 @@ UTILISATION_OVER_READING = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="A utilisation near 100 %.",
-    cause="It counts the time that any kernel was resident: one thread on one SM counts like all of "
-    "them.",
+    cause="It counts the time that any kernel was resident: one thread on one SM counts like all of them.",
     detection="Utilisation or GR active at the device-bound threshold or above, with SM active below "
     f"{limit(SM_INEFFECTIVE)} or not measured.",
-    remedy=f"dcgmi dmon -e 1002,1004, or perfkit layer1 --live. From {limit(SM_EFFECTIVE)} SM active "
-    "on the "
+    remedy=f"dcgmi dmon -e 1002,1004, or perfkit layer1 --live. From {limit(SM_EFFECTIVE)} SM active on the "
     "device may be full; below it, larger batches or fewer, larger kernels come first.",
     source=f"{NVML_UTILISATION}; DCGM user guide, SM activity; NordicHPC/sonar issue 181.",
     check=checks.over_reading,
@@ -262,13 +254,11 @@ UTILISATION_WITHOUT_MEMORY = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="A busy card with no memory in use and no process.",
-    cause="The first reading after the driver loads (persistence mode off) shows its own start-up, "
-    "such as "
+    cause="The first reading after the driver loads (persistence mode off) shows its own start-up, such as "
     "ECC scrubbing, often as 100 %.",
     detection="Samples with utilisation above 0 and exactly 0 bytes in use.",
     remedy="nvidia-smi -pm 1, or leave out the first samples.",
-    source="nvml.h on utilisation during initialisation; an L40S capture: 100 % at 145 W with 0 MiB in "
-    "use.",
+    source="nvml.h on utilisation during initialisation; an L40S capture: 100 % at 145 W with 0 MiB in use.",
     check=checks.reading_without_memory,
 )
 
@@ -278,8 +268,7 @@ IDLE_EDGES_DECIDE = Guard(
     layer="layer1",
     effect=Effect.NOTE,
     sees="Two means of one log that lead to different verdicts.",
-    cause="The sampler ran before or after the load. perfkit judges from the first to the last sample "
-    "above "
+    cause="The sampler ran before or after the load. perfkit judges from the first to the last sample above "
     "0, as it does with traces.",
     detection="The means of that stretch and of the whole log fall on different sides of a threshold.",
     remedy="Start and stop the sampler with the load, so that there is nothing to choose.",
@@ -309,7 +298,7 @@ SHARES_EXCLUDE_EACH_OTHER = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Tensor pipes that are busier than the multiprocessors that they are part of.",
     cause="The fields are of two cards, of two times, or one counter has stopped.",
-    detection=f"SM active above the resident time, or tensor active or SM occupancy above SM active, by more "
+    detection="SM active above the resident time, or tensor active or SM occupancy above SM active, by more "
     f"than {limit(IMPOSSIBLE_BY)}.",
     remedy="Sample all fields of one card with one tool in one pass, and compare again.",
     source="DCGM field definitions 1001 to 1004: each is a part of the one before.",

@@ -82,8 +82,8 @@ FEW_GPU_METRICS = Guard(
     "one, or bear names that perfkit does not know.",
     detection=f"GPU metrics in the export, and fewer than {SERIES_MIN_SAMPLES} samples of SM active in the "
     "device window.",
-    remedy="Record with --gpu-metrics-devices=cuda-visible under load, for a second or more; nsys 2025.1 and "
-    "newer say which GPU a device is.",
+    remedy="Record with --gpu-metrics-devices=cuda-visible under load, for a second or more; nsys 2025.1 "
+    "and newer say which GPU a device is.",
     source="nsys user guide, GPU metrics: typeId holds nsys's own number of the GPU, no CUDA ordinal.",
     check=_few_metrics,
 )

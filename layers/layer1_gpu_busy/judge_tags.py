@@ -100,8 +100,8 @@ BATCH_EXPRESSION_FAILED = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="Ranges without a batch size.",
-    cause="The expression raised, or gave no whole number (a tensor is none: reading it would wait for "
-    "the device).",
+    cause="The expression raised, or gave no whole number (a tensor is none: reading it would wait for the "
+    "device).",
     detection="Calls whose expression gave no int.",
     remedy="Correct the expression: it sees the function's parameters by their names, such as "
     "len(batch.reqs), and the names of its module.",

@@ -105,8 +105,8 @@ CLIENT_LIMITED = Guard(
     "partly its own queue. Public tools on two cores read a TTFT of 52 and 64 ms where 10 were true.",
     detection=f"Loop lag p99 or send lag p99 above the largest of {LAG_LIMIT_MS:g} ms, the lag of an idle "
     f"client + {LAG_OVER_FLOOR_MS:g} ms, and {limit(LAG_SHARE)} of the point's shortest median latency.",
-    remedy="More load processes, a machine of its own for the client, or a lower load. In an open loop: more "
-    "requests allowed in flight.",
+    remedy="More load processes, a machine of its own for the client, or a lower load. In an open loop: "
+    "more requests allowed in flight.",
     source="perfkit: benchmarks/load_client.py, clients against a server of known times; "
     "llm-d-benchmark#261.",
     check=_client_late,
@@ -160,8 +160,8 @@ CLIENT_CPU = Guard(
     layer="layer3",
     effect=Effect.NOTE,
     sees="A load process that is near the end of its core.",
-    cause="One process serves all its streams; the next higher load may be too much for it. This alone "
-    "says nothing against the point: lag does.",
+    cause="One process serves all its streams; the next higher load may be too much for it. This alone says "
+    "nothing against the point: lag does.",
     detection=f"More than {limit(CPU_SHARE)} of one core, in the most strained process.",
     remedy="More load processes before the load is raised.",
     source="perfkit: benchmarks/load_client.py, clients side by side.",

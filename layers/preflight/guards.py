@@ -106,10 +106,10 @@ PREFLIGHT_GUARDS: tuple[Guard[PreflightFacts], ...] = (
         layer="preflight",
         effect=Effect.NOTE,
         sees="Memory or CPU time that is missing after an earlier run.",
-        cause="Processes of an earlier launch outlived it: workers in sessions of their own, compilers whose "
-        "command line is a bare interpreter.",
-        detection="Processes with the tag of a perfkit launch whose launcher is gone, and what descends from "
-        "them.",
+        cause="Processes of an earlier launch outlived it: workers in sessions of their own, compilers "
+        "whose command line is a bare interpreter.",
+        detection="Processes with the tag of a perfkit launch whose launcher is gone, and what descends "
+        "from them.",
         remedy="perfkit preflight --clean stops them, by group, and waits for the memory to come back.",
         source="vllm issues 34643, 43060, 55510; sglang issue 23627, PR 31645; vllm-omni issue 2317.",
         check=checks.orphans,
@@ -257,8 +257,8 @@ PREFLIGHT_GUARDS: tuple[Guard[PreflightFacts], ...] = (
         effect=Effect.DIRECTIONAL,
         sees="A free card whose sampler had ended.",
         cause="The sampler ended, hung in the driver, or lost the card; who came after that was not seen.",
-        detection="No sample of the recommended card in the last "
-        f"{limit(checks.MAX_UNSEEN_SHARE)} of the time, nor in the last second.",
+        detection=f"No sample of the recommended card in the last {limit(checks.MAX_UNSEEN_SHARE)} of the "
+        "time, nor in the last second.",
         remedy="See the notes on the sampler (--json: sampling), and run perfkit preflight again.",
         source="perfkit: a sampler that ends or stalls leaves samples that look like any others.",
         check=checks.unseen_at_the_end,

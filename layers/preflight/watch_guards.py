@@ -176,8 +176,8 @@ WATCH_GUARDS: tuple[Guard[WatchFacts], ...] = (
         layer="preflight",
         effect=Effect.DIRECTIONAL,
         sees="A quiet watch in a container.",
-        cause="Process ids of the driver mean nothing in another PID namespace: who uses the card beside our "
-        "load looks like our load.",
+        cause="Process ids of the driver mean nothing in another PID namespace: who uses the card beside "
+        "our load looks like our load.",
         detection="A PID namespace that is not the host's, and a GPU to watch.",
         remedy="Run the watch on the host, or in a container with --pid=host.",
         source="nvidia-docker issues 179, 759, 1460; nvitop issue 152.",

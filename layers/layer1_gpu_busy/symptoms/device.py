@@ -163,8 +163,8 @@ S4 = SymptomRule(
     usual_cause="Expected in itself: decode attention reads the whole KV cache and is bound by memory "
     "bandwidth. It is slow where the slope passes twice KV bytes per token over bandwidth: poor split over "
     "the KV length, paging.",
-    look_next="perfkit roofline with the model's shape gives the least slope; split-KV settings, page "
-    "size, KV quantisation, windows.",
+    look_next="perfkit roofline with the model's shape gives the least slope; split-KV settings, page size, "
+    "KV quantisation, windows.",
     disproof="The slope is the roofline's own: then the kernel is right and only less KV helps.",
     check=attention_grows,
 )
@@ -188,8 +188,8 @@ S12 = SymptomRule(
     threshold=f"exposed copies > {limit(EXPOSED_COPY_SHARE)} of the window",
     threshold_source=TRACELENS,
     usual_cause="Pageable host memory, or copies on the stream that computes.",
-    look_next="Pinned buffers with non_blocking copies on a stream of their own; whether the copy is "
-    "needed at all.",
+    look_next="Pinned buffers with non_blocking copies on a stream of their own; whether the copy is needed "
+    "at all.",
     disproof="The copies belong to start-up: a capture of steady steps does not have them.",
     check=copies_exposed,
 )
