@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.engine_vocoder import say
-from tests.engine_crowd import EXPECTED, Crowd, ended, settle
+from tests.engine_crowd import EXPECTED, Crowd, ended
 from tests.engine_servers import Server, serving
 
 CROWD = 1000
@@ -60,7 +60,7 @@ def many(server: Server, requests: int) -> bool:
         for text, versions in crowd.audio.items():
             audio.setdefault(text, set()).update(versions)
     took_s = time.monotonic() - begun_s
-    settle(server)
+    server.settle()
     ends = {end: int(count - before[end]) for end, count in ended(server).items()}
     used_bytes = at_rest(server)
     print(f"{requests} requests in {took_s:.0f} s, seen by clients: {told(outcomes)}")
@@ -115,7 +115,7 @@ def at_rest(server: Server) -> float:
     for what a prompt lay in is let go with the next one.
     """
     server.speak()
-    settle(server)
+    server.settle()
     time.sleep(1)
     return server.metric("device_used_bytes")
 

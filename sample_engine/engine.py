@@ -98,7 +98,8 @@ class Engine:
         with self._gate:
             wanted = with_source(self.resolved, changes, "configure")
             self._check_change(wanted)
-            self._pipeline = self._pipeline.renewed(wanted.settings)
+            if wanted.settings != self.resolved.settings:
+                self._pipeline = self._pipeline.renewed(wanted.settings)
             self.resolved = wanted
         return self.info()
 

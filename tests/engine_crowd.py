@@ -101,14 +101,6 @@ class Crowd:
         return {"input": " ".join(f"w{words}{index}" for index in range(words)), "response_format": "pcm"}
 
 
-def settle(server: Server) -> None:
-    """Wait until nothing is on its way: then settings can be changed."""
-    for _ in range(1000):
-        if server.post("/configure", {}).status == 200:
-            return
-    raise AssertionError("the server never came to rest")
-
-
 def ended(server: Server) -> dict[str, float]:
     """Requests that the engine saw, by how they ended."""
     return {end: server.metric("requests_total", end=end) for end in ENDS}

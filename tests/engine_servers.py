@@ -97,6 +97,13 @@ class Server:
             assert time.monotonic() < deadline_s, f"{name} {labels} stays at {found}, not {value}"
             time.sleep(0.01)
 
+    def settle(self) -> None:
+        """Until nothing is on its way, on the device neither: only then can settings be changed."""
+        deadline_s = time.monotonic() + LONG_S
+        while (reply := self.post("/configure", {})).status != 200:
+            assert time.monotonic() < deadline_s, reply.error
+            time.sleep(0.01)
+
     @contextmanager
     def device_stopped(self) -> Iterator[None]:
         """The device process stands still, so that whatever is asked stays on its way."""

@@ -137,6 +137,7 @@ def test_this_pipeline_cannot_transcribe(server: Server) -> None:
 def test_a_client_that_leaves_cancels_its_request(server: Server) -> None:
     before = server.metric("requests_total", end="cancelled")
     for stream in (False, True):
+        server.settle()
         with server.device_stopped():
             body = json.dumps({"input": "word " * 7, "stream": stream}).encode()
             head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 
-from tests.engine_crowd import EXPECTED, Crowd, ended, settle
+from tests.engine_crowd import EXPECTED, Crowd, ended
 from tests.engine_servers import LONG_S, serving
 
 REQUESTS = 300
@@ -15,13 +15,13 @@ REQUESTS = 300
 def test_a_crowd_leaves_nothing_behind() -> None:
     with serving("--set", "vocoder_queue=4") as server:
         assert server.speak().status == 200
-        settle(server)
+        server.settle()
         server.wait_for("device_used_bytes", 1)
         idle_bytes = server.metric("device_used_bytes")
         for seed in range(2):
             crowd = Crowd(server, seed)
             crowd.run(REQUESTS)
-            settle(server)
+            server.settle()
             assert crowd.outcomes.total() == REQUESTS
             assert set(crowd.outcomes) <= EXPECTED
             assert crowd.outcomes["200"] > 0
