@@ -93,7 +93,7 @@ def test_keys_of_a_request_collide_as_often_as_chance_says(device: EmulatedDevic
 def test_the_host_makes_keys_by_another_hash_under_the_same_rules(device: EmulatedDevice) -> None:
     rows = np.random.default_rng(4).integers(0, CODE_IDS, (8, CHANNELS))
     rows[3, 0] = EOS_ID
-    keys = written(device, HostKeys(device, device.streams[0]), rows)
+    keys = written(device, HostKeys(device, device.streams[0], [rows.shape]), rows)
     assert keys.tolist() == [host_key(row, EOS_ID) for row in rows.tolist()]
     assert keys[3] == EOS_ID
     assert max(keys[:3]) < FOLD

@@ -66,7 +66,8 @@ class ArStage(SlotDecoder[Prompt, StepShape, Frame]):
         return switches.radix_key
 
     def _make_step(self, switches: Switches) -> ArStep:
-        keys = frame_keys(switches.radix_key, self._device, self._stream)
+        shapes = [self._state.first(slots).rows.shape for slots in self._slots.buckets]
+        keys = frame_keys(switches.radix_key, self._device, self._stream, shapes)
         self.lookahead_refusal = keys.needs_host
         return ArStep(self._ops, self._decoder, self._state, self._places, keys)
 
