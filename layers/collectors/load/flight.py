@@ -2,6 +2,7 @@
 
 A mapped page outlives the process that wrote it: after a kill it tells which requests had been sent and not
 answered. Writing a number to it costs a tenth of a microsecond, reading it costs the load process nothing.
+Its maker holds a lock on it as long as it lives, so that who comes later can wait until it has written all.
 
     words 0..15    MAGIC, then counts in the order of `Count`
     then 3 words a slot: sequence + 1 (0: nothing in flight), attempt and phase, intended start
@@ -9,8 +10,10 @@ answered. Writing a number to it costs a tenth of a microsecond, reading it cost
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
@@ -19,13 +22,14 @@ from typing import NamedTuple, Self
 
 from layers.collectors.load.exchange import Exchange
 from layers.collectors.load.records import Phase
-from parsers.errors import StoreError, UnreadableInput
+from parsers.errors import InvalidMeasurement, StoreError, UnreadableInput
 
 MAGIC = 0x31544847494C464B
 """The bytes KFLIGHT1."""
 WORD_BYTES = 8
 HEADER_WORDS = 16
 SLOT_WORDS = 3
+LOOK_EVERY_S = 0.05
 PHASES = tuple(Phase)
 
 
@@ -111,10 +115,12 @@ class Flight:
 
 
 def _made(path: Path, slots: int) -> mmap.mmap:
-    """Its blocks are taken at once: a full disk must not be found out by writing to the mapping."""
+    """Its blocks are taken at once: a full disk must not be found out by writing to the mapping. The mapping
+    keeps the file open, and with it the lock."""
     size = (HEADER_WORDS + slots * SLOT_WORDS) * WORD_BYTES
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
+        fcntl.flock(file, fcntl.LOCK_EX)
         os.posix_fallocate(file, 0, size)
         return mmap.mmap(file, size)
     finally:
@@ -130,3 +136,21 @@ def _opened(path: Path) -> mmap.mmap:
         return mmap.mmap(file, size, prot=mmap.PROT_READ)
     finally:
         os.close(file)
+
+
+def wait_until_left(path: Path, timeout_s: float) -> None:
+    """Wait for the end of the process that made this file; InvalidMeasurement where that takes longer."""
+    give_up = time.monotonic() + timeout_s
+    with open(path, "rb") as file:
+        while not _is_left(file.fileno()):
+            if time.monotonic() > give_up:
+                raise InvalidMeasurement(f"{path}: its load process still runs: end it, then try again")
+            time.sleep(LOOK_EVERY_S)
+
+
+def _is_left(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,271 @@
+"""Runs a sweep: pass after pass, with everything on disk before the next one begins.
+
+    for each pass of the protocol that does not stand yet
+        the server of its cell        started where it does not run
+        part n                        what is left of the pass, by its journal
+        samplers around run_load      passes/<name>/part-n
+
+What it leaves is read back by `read_passes`, after a whole sweep as after a kill: there is one way. A pass
+that was cut goes on with the sequences that no part of it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Protocol, Self
+
+from layers.collectors.load.driver import Why
+from layers.collectors.load.item import DataSet
+from layers.collectors.load.plan import Extent, LoadPlan
+from layers.collectors.load.records import Phase, RequestRecord
+from layers.collectors.load.team import KILLED, LoadRun, Progress, run_load
+from layers.layer3_sweep.journal import Done, Journal, Part, read_journal
+from layers.layer3_sweep.protocol import (
+    CONTROL,
+    PassKey,
+    SweepPlan,
+    Tally,
+    extent_at,
+    passes_of,
+    processes_for,
+    tally,
+    too_much,
+)
+from layers.layer3_sweep.recorded import part_records
+from layers.layer3_sweep.subject import Served, serving
+from layers.layer3_sweep.surround import Surround
+from layers.layer3_sweep.sweep_folder import JOURNAL, keep_items, part_folder, samples_folder, server_log
+from layers.layer3_sweep.target import target_for
+from parsers.errors import StoreError
+from parsers.loss import Loss
+
+NS_PER_S = 1_000_000_000
+MOST_PARTS = 3
+"""In one go: a pass whose load process is killed each time is left as it is."""
+LEAST_LEFT_S = 0.05
+"""A pass that was cut with less of its time left stands as it is."""
+
+Parts = Sequence[Sequence[RequestRecord]]
+"""The records of each part of a pass."""
+
+
+class Watcher(Protocol):
+    """Who follows a sweep."""
+
+    def begins(self, key: PassKey, number: int, total: int, processes: int) -> None: ...
+
+    def moves(self, progress: Progress) -> None: ...
+
+    def ended(self, key: PassKey, found: Tally, part: Part) -> None: ...
+
+    def says(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server of a sweep, and the samplers around it."""
+
+    cell: int
+    served: Served
+    surround: Surround
+    stack: ExitStack
+
+
+class Servers:
+    """The servers of a sweep, each started when it is first asked for, and anew for another cell."""
+
+    def __init__(self, plan: SweepPlan, folder: Path) -> None:
+        self._plan, self._folder = plan, folder
+        self._running: dict[str, Running] = {}
+
+    def at(self, arm: str, cell: int) -> Running:
+        """The server of this arm with the settings of this cell."""
+        running = self._running.get(arm)
+        if running is not None and running.cell == cell:
+            return running
+        if running is not None:
+            del self._running[arm]
+            running.stack.close()
+        subject = self._plan.control if arm == CONTROL else self._plan.subject
+        assert subject is not None
+        stack = ExitStack()
+        served = stack.enter_context(serving(subject, self._plan.cells[cell], server_log(self._folder)))
+        self._running[arm] = Running(cell, served, Surround(served.roots, self._plan.sample), stack)
+        return self._running[arm]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for running in self._running.values():
+            running.stack.close()
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One sweep at work; made by `run_sweep`."""
+
+    plan: SweepPlan
+    folder: Path
+    data: DataSet
+    headers: Mapping[str, str]
+    watcher: Watcher
+    told: Callable[[], bool]
+    servers: Servers
+    journal: Journal
+    done: Done
+    tallies: dict[PassKey, Tally] = field(default_factory=dict)
+    gone: dict[tuple[int, str], str] = field(default_factory=dict)
+    began_s: float = field(default_factory=time.monotonic)
+
+    def run(self) -> str:
+        """Run what does not stand yet; why it ended before the last pass, empty where it did not."""
+        keys = list(passes_of(self.plan))
+        self.tallies |= {key: self._tally(key) for key in keys if self.done.ended(key)}
+        for number, key in enumerate(keys, 1):
+            if why := self._why_end():
+                return why
+            if not self.done.ended(key) and not self._given_up(key):
+                self._pass(key, number, len(keys))
+        return ""
+
+    def _why_end(self) -> str:
+        if self.told():
+            return "it was told to end"
+        budget_s = self.plan.time_budget_s
+        if budget_s is not None and time.monotonic() - self.began_s >= budget_s:
+            return f"its time budget of {budget_s:g} s was used up"
+        return ""
+
+    def _given_up(self, key: PassKey) -> bool:
+        place = self.plan.loads.index(key.load)
+        stops = too_much(self.plan, self.tallies)
+        above = any((s.cell, s.arm) == (key.cell, key.arm) and place >= s.above for s in stops)
+        return above or (key.cell, key.arm) in self.gone
+
+    def _pass(self, key: PassKey, number: int, total: int) -> None:
+        for _ in range(MOST_PARTS):
+            earlier, parts = self._records(key), self.done.of(key)
+            part = Part(key, len(parts) + 1, part_folder(key.name, len(parts) + 1))
+            extent = rest_of(extent_at(self.plan.extent, key.load), earlier)
+            if parts and extent is None:
+                self._end(replace(part, number=part.number - 1, folder=parts[-1].folder, ended=Why.DONE))
+            elif extent is not None:
+                self._part(part, extent, earlier, number, total)
+            if self.done.ended(key) or self.told():
+                return
+
+    def _part(self, part: Part, extent: Extent, earlier: Parts, number: int, total: int) -> None:
+        key = part.key
+        running = self.servers.at(key.arm, key.cell)
+        plan = self._load_plan(part, running.served, extent, earlier)
+        self.done.take(part)
+        self.journal.begins(part)
+        self.watcher.begins(key, number, total, plan.processes)
+        with running.surround.around(samples_folder(plan.folder)):
+            run = run_load(plan, self._watch)
+        ended = replace(part, ended=_ended(run), error=_error(run))
+        if ended.whole:
+            self._end(ended)
+        self.watcher.ended(key, tally([*chain(*earlier), *run.records]), ended)
+        if ended.ended == Why.SERVER_GONE:
+            self.gone[key.cell, key.arm] = ended.error
+        if any(end.why == Why.NOT_WRITTEN for end in run.ends):
+            raise StoreError(f"{_error(run)}: perfkit sweep --resume goes on once that is mended")
+
+    def _end(self, part: Part) -> None:
+        self.journal.ended(part)
+        self.done.take(part)
+        self.tallies[part.key] = self._tally(part.key)
+
+    def _records(self, key: PassKey) -> Parts:
+        losses: list[Loss] = []  # they are told when the sweep is read back
+        return [part_records(self.folder, part, losses) for part in self.done.of(key)]
+
+    def _tally(self, key: PassKey) -> Tally:
+        return tally(list(chain(*self._records(key))))
+
+    def _watch(self, progress: Progress) -> bool:
+        self.watcher.moves(progress)
+        return not self.told()
+
+    def _load_plan(self, part: Part, served: Served, extent: Extent, earlier: Parts) -> LoadPlan:
+        plan, key = self.plan, part.key
+        name = f"{key.cell}/{key.load}/{key.repeat}"
+        seen = {k.load: t.events_per_s for k, t in self.tallies.items() if k.arm == key.arm}
+        processes = plan.processes or processes_for(key.load, seen, len(os.sched_getaffinity(0)))
+        return LoadPlan(
+            folder=self.folder / part.folder,
+            target=target_for(served.url, self.headers),
+            endpoint=plan.endpoint,
+            items=keep_items(self.folder, self.data.measured(name)),
+            warmup_items=keep_items(self.folder, self.data.warmup(f"{name}/part {part.number}")),
+            load=key.load,
+            extent=extent,
+            timeouts=plan.timeouts,
+            shed=plan.shed,
+            processes=min(processes, key.load.concurrency or processes),
+            seed=plan.seed + 1000 * key.repeat + part.number,
+            nonce=f"{plan.seed}-{key.name}" if plan.fresh else "",
+            done=tuple(sorted({r.sequence for r in chain(*earlier) if r.phase is Phase.MEASURED})),
+        )
+
+
+def run_sweep(
+    plan: SweepPlan,
+    folder: Path,
+    data: DataSet,
+    watcher: Watcher,
+    headers: Mapping[str, str] | None = None,
+    told: Callable[[], bool] = lambda: False,
+    servers: Servers | None = None,
+) -> str:
+    """Run or go on with the sweep of this folder; why it ended before its last pass, empty where it did not.
+
+    `headers` may be secrets and are written nowhere. `told` says whether to end: the pass that runs is cut
+    then. Raises what `serving` and `run_load` raise; what was recorded until then stays.
+    """
+    losses: list[Loss] = []
+    done = read_journal(folder / JOURNAL, losses)
+    with ExitStack() as stack:
+        servers = servers or stack.enter_context(Servers(plan, folder))
+        journal = stack.enter_context(Journal(folder / JOURNAL))
+        return Sweep(plan, folder, data, headers or {}, watcher, told, servers, journal, done).run()
+
+
+def _ended(run: LoadRun) -> str:
+    """Why a part ended by itself: the worst of its processes; empty where it was cut."""
+    whys = [end.why for end in run.ends]
+    if any(why in (KILLED, Why.STOPPED, Why.NOT_WRITTEN) for why in whys):
+        return ""
+    worst = (Why.SERVER_GONE, Why.ONLY_FAILURES, Why.NOT_DRAINED)
+    return str(next((why for why in worst if why in whys), Why.DONE))
+
+
+def _error(run: LoadRun) -> str:
+    return next((end.error for end in run.ends if end.error), run.connect_problem)
+
+
+def rest_of(extent: Extent, earlier: Parts) -> Extent | None:
+    """What a pass has left to send after its earlier parts; None for nothing. Pure."""
+    measured = [[r for r in records if r.phase is Phase.MEASURED] for records in earlier]
+    sent = {record.sequence for record in chain(*measured)}
+    if extent.requests is not None and len(sent) >= extent.requests:
+        return None
+    if extent.duration_s is None:
+        return extent
+    left_s = extent.duration_s - sum(map(_length_s, measured))
+    return replace(extent, duration_s=left_s) if left_s > LEAST_LEFT_S else None
+
+
+def _length_s(records: Sequence[RequestRecord]) -> float:
+    """From the first intended start to the last sign of life."""
+    starts = [record.intended_ns for record in records]
+    ends = [record.end_ns for record in records if record.end_ns is not None]
+    return (max([*starts, *ends]) - min(starts)) / NS_PER_S if starts else 0.0

@@ -1,0 +1,68 @@
+"""What the parts of a pass left on disk, read back: after a sweep that ended as after one that was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layers.collectors.gpu.readings import Recording, read_recording
+from layers.collectors.load.flight import wait_until_left
+from layers.collectors.load.folder import PLAN, flight_path, processes_in, records_path
+from layers.collectors.load.plan_json import decode_plan
+from layers.collectors.load.pulse_series import PulseSeries, read_pulses
+from layers.collectors.load.records import RequestRecord
+from layers.collectors.load.settle import read_run, settle
+from layers.layer3_sweep.journal import Part
+from layers.layer3_sweep.sweep_folder import samples_folder
+from parsers.errors import UnreadableInput
+from parsers.loss import Loss
+
+LEFT_TIMEOUT_S = 60.0
+"""For the load processes of a sweep that was killed: they read what they recorded, then end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One part: its requests, what its load processes and samplers recorded, and what of that is damaged."""
+
+    part: Part
+    records: tuple[RequestRecord, ...]
+    pulses: tuple[PulseSeries, ...]
+    recordings: tuple[Recording, ...]
+    losses: tuple[Loss, ...]
+    problems: tuple[str, ...]
+
+
+def part_records(folder: Path, part: Part, losses: list[Loss]) -> list[RequestRecord]:
+    """Every attempt of a part, those that were in flight at a kill included; none where nothing was sent.
+
+    Waits for load processes that still write; StoreError, UnreadableInput and InvalidMeasurement as those.
+    """
+    place = folder / part.folder
+    numbers = processes_in(place) if place.is_dir() else []
+    for number in numbers:
+        wait_until_left(flight_path(place, number), LEFT_TIMEOUT_S)
+        if not records_path(place, number).exists():
+            plan = decode_plan((place / PLAN).read_text())
+            losses += settle(replace(plan, folder=place), number).losses
+    return read_run(place, losses) if numbers else []
+
+
+def read_part(folder: Path, part: Part) -> Recorded:
+    """Everything of a part; a recording that cannot be read is a problem in words, never an end."""
+    losses, problems = list[Loss](), list[str]()
+    records = part_records(folder, part, losses)
+    pulses: Sequence[PulseSeries] = ()
+    if records:
+        try:
+            pulses = read_pulses(folder / part.folder, losses)
+        except UnreadableInput as error:
+            problems.append(str(error))
+    recordings = []
+    for path in sorted(samples_folder(folder / part.folder).glob("samples-*.log")):
+        try:
+            recordings.append(read_recording(path))
+        except UnreadableInput as error:
+            problems.append(str(error))
+    return Recorded(part, tuple(records), tuple(pulses), tuple(recordings), tuple(losses), tuple(problems))

@@ -1,0 +1,108 @@
+"""The files of one sweep, by their names, below the artifacts of the investigation.
+
+    sweep-<date>-<time>/
+      sweep.json                        the plan
+      journal.log                       what was done (journal.py)
+      items/<sha256>.log                items of passes; equal ones are one file
+      server-<n>.log                    what a server printed that perfkit started
+      passes/<name>/part-<n>/           one run of the load client (docs/sweep.md)
+      passes/<name>/part-<n>-samples/   recordings of the samplers around it
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from layers.collectors.load.item import Item, write_items
+from layers.evidence.artifacts import describe_artifact
+from layers.layer3_sweep.protocol import SweepPlan
+from parsers.errors import StoreError, UnreadableInput, UsageError
+
+PLAN, JOURNAL = "sweep.json", "journal.log"
+PREFIX = "sweep-"
+
+
+def new_folder(artifacts: Path) -> Path:
+    """A new folder for a sweep that begins now."""
+    wanted = f"{PREFIX}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    number = 1
+    while True:
+        folder = artifacts / (wanted if number == 1 else f"{wanted}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+        else:
+            return folder
+
+
+def latest_folder(artifacts: Path) -> Path:
+    """That of the sweep that began last; UsageError where there is none."""
+    found = [path.parent for path in artifacts.glob(f"{PREFIX}*/{PLAN}")]
+    if not found:
+        raise UsageError(f"--resume: no sweep in {artifacts}: check --investigation, or begin one")
+    return max(found, key=lambda folder: (folder.stat().st_ctime_ns, folder.name))
+
+
+def write_plan(folder: Path, plan: SweepPlan) -> None:
+    """In one step: a plan is there whole, or not at all."""
+    unfinished = folder / f"{PLAN}.part"
+    try:
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(plan)))
+        os.rename(unfinished, folder / PLAN)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+
+
+def read_plan(folder: Path) -> SweepPlan:
+    """UnreadableInput where there is none, or it is damaged."""
+    path = folder / PLAN
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SweepPlan)
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UnreadableInput(f"{path}: this is no plan of a sweep: {error}") from error
+
+
+def keep_items(folder: Path, items: Sequence[Item]) -> Path:
+    """The file of these items, written where there is none yet."""
+    place = folder / "items"
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place) as made:
+        new = Path(made, "items.log")
+        write_items(new, items)
+        kept = place / f"{describe_artifact(new).sha256}.log"
+        os.replace(new, kept)
+    return kept
+
+
+def part_folder(name: str, number: int) -> str:
+    """Below that of the sweep."""
+    return f"passes/{name}/part-{number}"
+
+
+def samples_folder(part: Path) -> Path:
+    return part.with_name(f"{part.name}-samples")
+
+
+def server_log(folder: Path) -> Path:
+    """A new one for each start."""
+    number = 1
+    while (path := folder / f"server-{number}.log").exists():
+        number += 1
+    return path
+
+
+def as_json(plan: SweepPlan) -> Any:
+    """The plan for the document."""
+    return msgspec.to_builtins(plan)
