@@ -29,6 +29,8 @@ SOURCES = {
     "emulated": "layers.collectors.gpu.emulated_source:EmulatedSource",
     "gpu-watch": "layers.collectors.gpu.watch_source:WatchSource",
     "host-watch": "layers.collectors.host_source:HostSource",
+    "server-metrics": "layers.collectors.server_adapters.metrics_source:ServerMetricsSource",
+    "server-cpu": "layers.collectors.server_cpu:ServerCpuSource",
 }
 """Every source by name, as module:callable; it takes the targets and returns an open `Source`."""
 

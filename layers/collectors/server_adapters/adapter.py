@@ -32,8 +32,8 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSample:
-    """One scrape: every sample of the page by name and labels as the page writes them (`name{a="b"}`), on the
-    clock of the load records. `call_ns` is how long the page took."""
+    """One scrape: the samples of the page by name and labels as the page writes them (`name{a="b"}`), buckets
+    of histograms left out, on the clock of the load records. `call_ns` is how long the page took."""
 
     monotonic_ns: int
     wall_ns: int

@@ -1,0 +1,68 @@
+"""What a server is and does while a load runs: its own metrics and the CPU of its processes.
+
+    with ServerSampling(folder, adapter, server_roots(url)) as sampling:
+        ...the load...
+    means = server_means(adapter, sampling.metrics.samples, start_ns, end_ns)
+    used = cpu_use(sampling.looks, start_ns, end_ns)
+
+Two samplers, processes of their own, on the clock of the load records. What cannot be sampled is in
+`problems`, and costs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from layers.collectors import server_cpu
+from layers.collectors.gpu.live import START_TIMEOUT_S, Sampler, free_path
+from layers.collectors.server_adapters import metrics_source
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.metrics import MetricsLog, read_metrics
+from layers.collectors.server_cpu import CpuLook, read_cpu
+from parsers.loss import Loss
+
+PERIOD_NS = 500_000_000
+
+
+class ServerSampling:
+    """Use as a context manager; `metrics`, `looks` and `losses` stand after it. `folder` takes the recordings
+    (`paths`), `roots` are process ids and tags of launches (`servers.server_roots`); none: no CPU."""
+
+    def __init__(self, folder: Path, adapter: GenericAdapter, roots: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._wanted = {metrics_source.SOURCE: metrics_source.targets_of(adapter.caller)}
+        if roots:
+            self._wanted[server_cpu.SOURCE] = list(roots)
+        self._samplers: dict[str, Sampler] = {}
+        self.problems: list[str] = []
+        self.metrics = MetricsLog((), 0, "", ())
+        self.looks: list[CpuLook] = []
+        self.losses: list[Loss] = []
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for source, targets in self._wanted.items():
+            sampler = Sampler(source, free_path(self._folder, source), PERIOD_NS, targets)
+            if problem := sampler.wait_ready(START_TIMEOUT_S):
+                self.problems.append(problem)
+            else:
+                self._samplers[source] = sampler
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.problems += [problem for one in self._samplers.values() if (problem := one.stop())]
+        if (pages := self._samplers.get(metrics_source.SOURCE)) is not None:
+            self.metrics = read_metrics(pages.path)
+            self.losses += self.metrics.losses
+        if (cpu := self._samplers.get(server_cpu.SOURCE)) is not None:
+            self.looks = read_cpu(cpu.path, self.losses)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The recordings."""
+        return [sampler.path for sampler in self._samplers.values()]
