@@ -100,7 +100,7 @@ def test_stages_of_several_ranks_are_one_and_carry_their_pipeline_stage() -> Non
     name = "sglang:per_stage_req_latency_seconds"
 
     def sample(at_s: int, *sums: float) -> MetricsSample:
-        values = {}
+        values: dict[str, float] = {}
         for rank, sum_s in enumerate(sums):
             labels = f'{{omni_stage="thinker",stage="prefill_forward",tp_rank="{rank}"}}'
             values |= {f"{name}_sum{labels}": sum_s, f"{name}_count{labels}": 10.0 * at_s}
@@ -153,7 +153,7 @@ def test_cpu_of_a_window_is_what_all_and_the_busiest_thread_used_in_it() -> None
         (3, 15.0, {"thread 1/2": 2.0}),
     )
     used = cpu_use(recorded, 1 * S, 3 * S)
-    assert used is not None and (used.cores, used.busiest_thread) == (2.0, pytest.approx(0.5))
+    assert used is not None and used.cores == 2.0 and used.busiest_thread == pytest.approx(0.5)
     assert host_use(used) == HostUse(2.0, used.busiest_thread, 2, 3)
 
 
