@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-import re
 import sys
 import tempfile
 import time
@@ -28,15 +27,14 @@ from typing import Any
 
 import uvloop
 
-from benchmarks.load_server import END
 from layers.collectors.load.folder import pulse_path, wire_path
 from layers.collectors.load.item import Item, write_items
 from layers.collectors.load.plan import EndpointChoice, Extent, Load, LoadPlan, Target
+from layers.collectors.load.responder import END, added_ns
 from layers.collectors.load.team import run_load
 from layers.collectors.load.wire_log import read_wire
 from layers.evidence.record_log import read_records
 
-SENT = re.compile(rb'"sent_ns":(\d+)')
 NS_PER_S = 1_000_000_000
 WARMUP_S = 0.7
 LONGEST_PULSE_S = 1.1
@@ -115,7 +113,7 @@ def look_into(answer: Stamped, begin_ns: int, end_ns: int, cost: Cost) -> None:
     """Events of one answer that came in this time: each was there when the read came that brought its moment
     of sending."""
     inside = [(stamp, data) for stamp, data in answer if begin_ns <= stamp < end_ns]
-    added = [stamp - int(sent[1]) for stamp, data in inside for sent in SENT.finditer(data)]
+    added = added_ns(inside)
     cost.chunks += len(added)
     cost.added_ns += added
     if added and inside[0] == answer[0]:

@@ -3,10 +3,10 @@
 python -m benchmarks.load_client [--seconds 3] [--repeats 3] [--n 1 8 64 256] [--arms floor perfkit aiohttp]
 
 A server that is faster than all of them streams events that hold the moment at which they were sent
-(`benchmarks.load_server`, on a core of its own); `benchmarks.load_arms` says what the arms are. Paced: 100
-events a request, 10 ms apart. Unpaced: all at once, 1 or 64 events. Arms take turns, in an order that turns
-round; every cell is a fresh process, pinned to the other core. Printed: medians over repeats, and [least to
-most].
+(`layers.collectors.load.responder`, on a core of its own); `benchmarks.load_arms` says what the arms are.
+Paced: 100 events a request, 10 ms apart. Unpaced: all at once, 1 or 64 events. Arms take turns, in an order
+that turns round; every cell is a fresh process, pinned to the other core. Printed: medians over repeats, and
+[least to most].
 
 Where others use the machine the rates suffer most; CPU a request and a chunk suffer least. Run it on quiet
 cores.
@@ -23,9 +23,10 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+from layers.collectors.load.responder import responding
 
 SERVER_CORE, CLIENT_CORE = 0, 1
 MODES = {"paced, 100 events": (100, 10), "at once, 1 event": (1, 0), "at once, 64 events": (64, 0)}
@@ -38,16 +39,6 @@ def pinned(module: str, core: int, *arguments: str) -> list[str]:
     stay = f"import os, runpy; os.sched_setaffinity(0, {{{core}}})"
     code = f"{stay}; runpy.run_module({module!r}, None, '__main__')"
     return [sys.executable, "-c", code, *arguments]
-
-
-@contextmanager
-def server() -> Iterator[int]:
-    """The server's port."""
-    command = pinned("benchmarks.load_server", SERVER_CORE)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield int(process.stdout.readline())
-        process.stdin.close()
 
 
 def measure(arm: str, port: int, n: int, mode: tuple[int, int], seconds: float) -> Cell:
@@ -103,7 +94,7 @@ def main() -> None:
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("two cores are needed: one for the server, one for the client")
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}")
-    with server() as port:
+    with responding(SERVER_CORE) as port:
         for mode, shape in MODES.items():
             for n in asked.n:
                 cells: dict[str, list[Cell]] = defaultdict(list)

@@ -1,17 +1,26 @@
-"""A streaming server that is faster than its clients, for benchmarks of them: one thread, epoll, no parsing.
+"""A streaming server that is faster than its clients, to see what they cost: one thread, epoll, no parsing.
 
-python -m benchmarks.load_server prints its port. POST /stream/CHUNKS/GAP_MS answers with that many events of
-about 220 bytes, GAP_MS apart (0: all at once, in one write). Each event holds the moment of CLOCK_MONOTONIC
-at which it was sent, as `"sent_ns":`, taken just before the send. It ends when its stdin closes.
+    python …/bootstrap.py layers.collectors.load.responder:main
+
+prints its port. POST /stream/CHUNKS/GAP_MS answers with that many events of about 220 bytes, GAP_MS apart (0:
+all at once, in one write). Each event holds the moment of CLOCK_MONOTONIC at which it was sent, as
+`"sent_ns":`, taken just before the send. It ends when its stdin closes.
 """
 
 from __future__ import annotations
 
 import heapq
+import os
+import re
 import select
 import socket
+import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from parsers.children import child_command
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 EVENT = (
@@ -20,6 +29,7 @@ EVENT = (
     b'"finish_reason":null}],"sent_ns":%d}\n\n'
 )
 END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+SENT = re.compile(rb'"sent_ns":(\d+)')
 BUFFER_BYTES = 1 << 16
 BACKLOG = 1024
 NS_PER_MS = 1_000_000
@@ -135,11 +145,29 @@ class Server:
             return False
 
 
-def main() -> None:
+def main() -> int:
+    """The process."""
     server = Server()
     print(server.port, flush=True)
     server.run()
+    return 0
 
 
-if __name__ == "__main__":
-    main()
+@contextmanager
+def responding(core: int | None = None) -> Iterator[int]:
+    """The port of a responder in a process of its own, on one core where that is named; ended behind the
+    block."""
+    command = child_command("layers.collectors.load.responder:main")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            yield int(process.stdout.readline())
+        finally:
+            process.stdin.close()
+
+
+def added_ns(pieces: Iterable[tuple[int, bytes]]) -> list[int]:
+    """How long after its moment of sending each event was stamped, of pieces with their stamps."""
+    return [stamp - int(sent[1]) for stamp, data in pieces for sent in SENT.finditer(data)]
