@@ -79,7 +79,29 @@ def log_of(
     utc_offset_ns: int = 0,
 ) -> SampledAnalysis:
     """The analysis of a log that holds exactly these."""
-    file = SampledFile(
+    file = sampled_file(
+        *all_series,
+        source=source,
+        path=path,
+        failures=failures,
+        losses=losses,
+        mig_devices=mig_devices,
+        local_time=local_time,
+    )
+    return analyse_samples(file, utc_offset_ns)
+
+
+def sampled_file(
+    *all_series: Series,
+    source: str = "nvidia-smi",
+    path: str = "gpu.csv",
+    failures: Sequence[FailureKind] = (),
+    losses: Sequence[Loss] = (),
+    mig_devices: Sequence[int] = (),
+    local_time: bool = False,
+) -> SampledFile:
+    """A log that holds exactly these, as a parser gives it."""
+    return SampledFile(
         path=path,
         sha256=f"{abs(hash(path)):064x}"[:64],
         size_bytes=1,
@@ -91,7 +113,6 @@ def log_of(
         local_time=local_time,
         mig_devices=tuple(mig_devices),
     )
-    return analyse_samples(file, utc_offset_ns)
 
 
 def checks(

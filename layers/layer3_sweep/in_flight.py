@@ -23,12 +23,13 @@ class Steps(NamedTuple):
 
 
 def in_flight_steps(records: Iterable[RequestRecord]) -> Steps:
-    """The steps of all that was sent and has an end, in order."""
+    """The steps of all that was sent and has an end, in order; at one moment what ends comes first, so that
+    a slot that goes on at once never counts twice."""
     spans = [(r.sent_ns, r.end_ns) for r in records if r.sent_ns is not None and r.end_ns is not None]
     starts = np.array([start for start, _ in spans], np.int64)
     ends = np.array([end for _, end in spans], np.int64)
-    at_ns = np.concatenate([starts, ends])
-    changes = np.concatenate([np.ones(len(starts), np.int64), -np.ones(len(ends), np.int64)])
+    at_ns = np.concatenate([ends, starts])
+    changes = np.concatenate([-np.ones(len(ends), np.int64), np.ones(len(starts), np.int64)])
     order = np.argsort(at_ns, kind="stable")
     return Steps(at_ns[order], np.cumsum(changes[order]))
 

@@ -7,10 +7,11 @@ never 0. Latency is told with its n; a quantile that n does not allow is not the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from layers.collectors.load.plan import Load
+from layers.evidence.guard import Checked
 from layers.evidence.measurement import Artifact
 
 
@@ -58,6 +59,11 @@ class Latency:
     quantiles: tuple[Quantile, ...]
     with_failures: tuple[Quantile, ...] = ()
     definition: str = ""
+    max_ms: float | None = None
+
+    def quantile_ms(self, quantile: float) -> float | None:
+        """One quantile; None where n does not allow it or it was not reported."""
+        return next((q.value_ms for q in self.quantiles if q.quantile == quantile), None)
 
 
 class Timing(StrEnum):
@@ -153,7 +159,8 @@ class SweepPass:
     """One repeat at one load. `arm` is "" for the server under test and "control" for the other one.
 
     `settings` are those that a grid sets in this cell. `in_flight` is the mean over the window. `stage_ms`:
-    mean stage times where the server gives them.
+    mean stage times where the server gives them. `machine`: the one that the server runs on, where it is
+    known.
     """
 
     load: Load
@@ -177,6 +184,7 @@ class SweepPass:
     client: ClientHealth | None = None
     stage_ms: Mapping[str, float] | None = None
     artifact: Artifact | None = None
+    machine: str = ""
 
     @property
     def littles_ratio(self) -> float | None:
@@ -196,6 +204,11 @@ class SweepPoint:
     void: tuple[SweepPass, ...]
     throughput_rps: float | None
     throughput_sd: float | None
+
+    @property
+    def stands(self) -> bool:
+        """Whether any pass of it is left to speak."""
+        return bool(self.passes)
 
 
 class CurveClass(StrEnum):
@@ -240,8 +253,60 @@ class Usl:
 
 
 @dataclass(frozen=True, slots=True)
+class Elasticity:
+    """ln(X2 / X1) / ln(N2 / N1) from one load to a higher one: 1 is linear, 0 a plateau, below 0 retrograde.
+
+    The interval is at 95 %, out of the spread of repeats pooled over the curve; None without repeats.
+    """
+
+    start: float
+    end: float
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Trend(StrEnum):
+    """How the utilisation of the devices goes with load."""
+
+    RISING = "rising"
+    FLAT = "flat"
+    FALLING = "falling"
+    USELESS = "useless"
+    """near its top from the lowest load on: it tells busy from busier by nothing"""
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """One metric of the devices over the loads: (load, mean over devices and passes) for each that has it,
+    and how it goes with load. `share` is the last value as a share of full, where the metric has a full."""
+
+    metric: str
+    source: str
+    values: tuple[tuple[float, float], ...]
+    trend: Trend
+    share: float | None
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageSlope:
+    """How many more requests a stage holds for each more in flight: dQ / dN with Q = X · R of the stage
+    (Little 1961). Past saturation it goes to 1 at the bottleneck and to 0 elsewhere (Berger, Bregman, Kogan
+    1999)."""
+
+    stage: str
+    slope: float
+    held_at_last: float
+    waits: bool
+    """whether its name says that it only waits"""
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
-    """One arm of a sweep in one word, with the points that stand out and what the word rests on."""
+    """One arm of a sweep (and one cell of a grid) in one word, with the points that stand out and what the
+    word rests on. `usl_refused` says why there is no USL fit; `overloaded` are loads with more failures than
+    the budget allows, which the word leaves out."""
 
     arm: str
     word: CurveClass
@@ -249,13 +314,21 @@ class Curve:
     points: tuple[SweepPoint, ...]
     named: tuple[NamedPoint, ...]
     usl: Usl | None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    usl_refused: str = ""
+    elasticities: tuple[Elasticity, ...] = ()
+    utilisation: tuple[Utilisation, ...] = ()
+    stages: tuple[StageSlope, ...] = ()
+    overloaded: tuple[SweepPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SweepAnalysis:
-    """A whole sweep: a curve for each arm and each cell of its grid, and what was lost on the way."""
+    """A whole sweep: a curve for each arm and each cell of its grid, and what was lost on the way. `guards`
+    are those on passes, points and curves, in that order, each with the scope that it is about."""
 
     curves: tuple[Curve, ...]
     not_run: tuple[Load, ...]
     lost: tuple[str, ...]
     regime: str
+    guards: tuple[Checked, ...] = ()

@@ -1,0 +1,119 @@
+"""From passes to curves: which repeats stand, the points they make, where each curve bends and what it is.
+
+`analyse` is the way in, for any mix of arms, settings and repeats, perfkit's own and imported. A repeat that
+a void guard takes out leaves its point, a point without a repeat leaves the curve; both stay in the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from layers.collectors.load.plan import Load
+from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
+from layers.layer3_sweep.curve_class import Seen, classify
+from layers.layer3_sweep.elasticity import between, elasticities, last_doubling, pooled_spread
+from layers.layer3_sweep.guards_client import CLIENT_GUARDS, CLIENT_LIMITED, IN_FLIGHT_SHORT
+from layers.layer3_sweep.model import Curve, Elasticity, SweepAnalysis, SweepPass, SweepPoint
+from layers.layer3_sweep.named_points import Slo, named_points
+from layers.layer3_sweep.points import (
+    CurveKey,
+    Standing,
+    failed_share,
+    key_of,
+    load_value,
+    points_of,
+    scope_of,
+)
+from layers.layer3_sweep.stage_slopes import stage_slopes
+from layers.layer3_sweep.utilisation import utilisation_of
+
+PASS_GUARDS = (*CLIENT_GUARDS,)
+"""Those that look at one pass."""
+FAILURE_BUDGET = 0.05
+"""Sheds and errors of all requests; beyond it a point tells of those that got through, which is another load.
+perfkit's choice, as MLPerf and vibesys count a point with failures as none."""
+
+
+class CheckedPass(NamedTuple):
+    """One pass with the guards on it."""
+
+    swept: SweepPass
+    checked: tuple[Checked, ...]
+
+    @property
+    def stands(self) -> bool:
+        """Whether no guard voids it."""
+        return strongest_effect(self.checked) is not Effect.VOID
+
+
+def analyse(
+    passes: Sequence[SweepPass],
+    *,
+    slos: Sequence[Slo] = (),
+    not_run: Sequence[Load] = (),
+    lost: Sequence[str] = (),
+    regime: str = "",
+    seen: Sequence[Sequence[Checked]] = (),
+) -> SweepAnalysis:
+    """A curve for each arm and each set of settings, the server under test (arm "") first.
+
+    `not_run` are loads that were planned and left out, `lost` what could not be read, `regime` the state of
+    caches in words. `seen` holds guards that a collector or importer already applied, one sequence a pass in
+    the order of `passes`, or none at all; a void one among them takes its pass out like any other.
+    """
+    already = seen or [()] * len(passes)
+    checked = [_checked(swept, more) for swept, more in zip(passes, already, strict=True)]
+    keys = sorted({key_of(one.swept) for one in checked}, key=lambda key: (key.arm != "", key))
+    curves = tuple(_curve(key, [one for one in checked if key_of(one.swept) == key], slos) for key in keys)
+    return SweepAnalysis(
+        curves=curves,
+        not_run=tuple(not_run),
+        lost=tuple(lost),
+        regime=regime,
+        guards=tuple(guard for one in checked for guard in one.checked),
+    )
+
+
+def _checked(swept: SweepPass, more: Sequence[Checked]) -> CheckedPass:
+    return CheckedPass(swept, (*apply_guards(PASS_GUARDS, swept, scope_of(swept)), *more))
+
+
+def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -> Curve:
+    points = points_of(Standing(one.swept, one.stands) for one in checked)
+    standing = [p for p in points if p.stands and p.throughput_rps]
+    within = [p for p in standing if failed_share(p) <= FAILURE_BUDGET]
+    overloaded = tuple(p for p in standing if failed_share(p) > FAILURE_BUDGET)
+    seen = Seen(
+        points=within,
+        overloaded=overloaded,
+        client_limited=[load_value(one.swept.load) for one in checked if _by_client(one)],
+        step=_last_step(within),
+        usl=None,
+        utilisation=utilisation_of(within),
+        stages=stage_slopes(within),
+    )
+    called = classify(seen)
+    return Curve(
+        arm=key.arm,
+        word=called.word,
+        because=called.because,
+        points=points,
+        named=named_points(within, slos),
+        usl=None,
+        settings=dict(key.settings),
+        elasticities=elasticities(within),
+        utilisation=tuple(seen.utilisation),
+        stages=tuple(seen.stages),
+        overloaded=overloaded,
+    )
+
+
+def _by_client(one: CheckedPass) -> bool:
+    return any(guard.fired_in(one.checked) for guard in (CLIENT_LIMITED, IN_FLIGHT_SHORT))
+
+
+def _last_step(points: Sequence[SweepPoint]) -> Elasticity | None:
+    """Over the last doubling; None of fewer than two points."""
+    doubling = last_doubling(points)
+    return between(*doubling, pooled_spread(points)) if doubling else None

@@ -1,0 +1,251 @@
+"""What kind of curve it is: one word, and what it rests on. Pure.
+
+The word follows a table of patterns: how throughput answers to twice the load, how busy the devices are by a
+metric that can tell, and where requests wait. It looks at the last doubling, since a class is about the end
+of the curve. What was not measured decides nothing: a plateau without evidence of its cause is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from layers.evidence.wording import pct
+from layers.layer3_sweep.elasticity import between, last_doubling, pooled_spread
+from layers.layer3_sweep.model import (
+    CurveClass,
+    Elasticity,
+    StageSlope,
+    SweepPoint,
+    Timing,
+    Trend,
+    Usl,
+    Utilisation,
+)
+from layers.layer3_sweep.points import (
+    MEDIAN,
+    at,
+    counts_of,
+    failed_share,
+    mean_over,
+    quantile_ms,
+    rate,
+    residence_s,
+)
+from layers.layer3_sweep.stage_slopes import bottleneck
+from layers.layer3_sweep.utilisation import telling
+from parsers.series_model import Metric
+
+STILL_RISING = 0.30
+"""Elasticity of the last doubling from which on the curve still rises: twice the load buys 23 % or more."""
+FLAT = 0.10
+"""Below it twice the load buys less than 7 %, which repeats hardly tell from nothing."""
+DEVICE_FULL = 0.85
+"""Of full: busy shares above it leave the host no more than a seventh of the time."""
+FELL = 0.10
+"""Throughput below its peak by more than this is retrograde; repeats of one load differ by less."""
+QUEUE_SHARE = 0.5
+"""Of the added time: when more of it lies before the first output than after, requests wait to be let in."""
+SAME = 0.10
+"""Two values that differ by less are called the same."""
+KV_FULL = 0.95
+"""Share of the KV cache in use from which on admission waits for memory; vLLM preempts near 1."""
+
+
+class Called(NamedTuple):
+    """A class and the numbers that say so."""
+
+    word: CurveClass
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the class of one curve is called by: points that stand within the budget of failures in the order
+    of load, those beyond it, and loads at which the client was the limit."""
+
+    points: Sequence[SweepPoint]
+    overloaded: Sequence[SweepPoint]
+    client_limited: Sequence[float]
+    step: Elasticity | None
+    usl: Usl | None
+    utilisation: Sequence[Utilisation]
+    stages: Sequence[StageSlope]
+
+
+def classify(seen: Seen) -> Called:
+    """The class of one curve."""
+    if seen.step is None:
+        return _too_little(seen)
+    if seen.step.value >= FLAT:
+        return _beyond(seen) or _rising(seen, seen.step)
+    called = _fallen(seen) or _device(seen) or _limit(seen)
+    return called or Called(
+        CurveClass.UNDECIDED, f"{_plateau(seen)}; what holds it was not measured: {_what_lacks(seen)}"
+    )
+
+
+def _too_little(seen: Seen) -> Called:
+    reason = "fewer than two loads stand"
+    return _beyond(seen) or Called(CurveClass.UNDECIDED, reason)
+
+
+def _beyond(seen: Seen) -> Called | None:
+    """Why the curve ends before it bends, where loads above it do not count."""
+    highest = at(seen.points[-1]) if seen.points else 0.0
+    if late := [load for load in seen.client_limited if load > highest]:
+        said = f"the client was the limit at {_loads(late)}; what the server does there is not known"
+        return Called(CurveClass.CLIENT_LIMITED, said)
+    if over := [p for p in seen.overloaded if at(p) > highest]:
+        failed = ", ".join(f"{pct(failed_share(p))} failed at {at(p):g}" for p in over)
+        return Called(CurveClass.OVERLOADED, f"{failed}, before throughput stops rising")
+    return None
+
+
+def _rising(seen: Seen, step: Elasticity) -> Called:
+    last = seen.points[-1]
+    said = f"throughput still rises: {rate(last):.4g} req/s at {at(last):g}, elasticity {_step(step)}"
+    if step.value >= STILL_RISING:
+        return Called(CurveClass.NOT_SATURATED, said)
+    return Called(CurveClass.UNDECIDED, f"{said}: it bends, and no plateau is reached")
+
+
+def _fallen(seen: Seen) -> Called | None:
+    """Host-side: throughput no longer rises and the devices get less to do. Retrograde: it falls."""
+    busy = telling(seen.utilisation)
+    if busy is not None and busy.trend is Trend.FALLING and not any(_waits(seen)):
+        said = f"{_plateau(seen)} and {busy.metric} falls ({busy.because})"
+        return Called(CurveClass.HOST_SIDE, f"{said}: the devices get less to do as load grows")
+    peak, last = max(seen.points, key=rate), seen.points[-1]
+    lost = 1 - rate(last) / rate(peak)
+    if (lost > FELL and _clear(seen.points, peak)) or (lost > 0 and _peaks_before(seen.usl, at(last))):
+        said = f"{rate(peak):.4g} req/s at {at(peak):g}, {rate(last):.4g} at {at(last):g} (-{pct(lost)})"
+        return Called(CurveClass.RETROGRADE, said)
+    return None
+
+
+def _clear(points: Sequence[SweepPoint], peak: SweepPoint) -> bool:
+    """Whether a fall is more than the spread of repeats; without repeats the fall is all there is."""
+    fall = between(peak, points[-1], pooled_spread(points))
+    return fall.high is None or fall.high < 0
+
+
+def _peaks_before(usl: Usl | None, load: float) -> bool:
+    """Whether a fit that passed its test has its peak, clear of none, below a load."""
+    return usl is not None and usl.fits and usl.peak is not None and usl.peak < load
+
+
+def _device(seen: Seen) -> Called | None:
+    busy = telling(seen.utilisation)
+    if busy is None or busy.share is None or busy.share < DEVICE_FULL:
+        return None
+    doubt = " (any resident kernel counts: confirm by SM active)"
+    said = f"{_plateau(seen)} with the devices at {pct(busy.share)} by {busy.metric}"
+    said += doubt if busy.metric == Metric.NVML_UTIL_PCT else ""
+    return Called(CurveClass.PLATEAU_DEVICE, said)
+
+
+def _limit(seen: Seen) -> Called | None:
+    evidence = [*_waits(seen), *_memory(seen), *_not_full(seen)]
+    if not evidence:
+        return None
+    return Called(CurveClass.PLATEAU_LIMIT, f"{_plateau(seen)} while {'; '.join(evidence)}")
+
+
+def _waits(seen: Seen) -> Iterator[str]:
+    """Signs that requests wait to be let in, each with its numbers."""
+    if (doubling := last_doubling(seen.points)) is None:
+        return
+    before, last = doubling
+    yield from _server_queue(before, last)
+    yield from _first_output(before, last)
+    yield from _sheds(seen.points, seen.overloaded)
+    stage = bottleneck(seen.stages)
+    if stage is not None and stage.waits:
+        yield (
+            f"requests wait in {stage.stage}: it holds {stage.held_at_last:.1f} of {at(last):g} and takes "
+            f"{pct(min(stage.slope, 1.0))} of each further one"
+        )
+
+
+def _server_queue(before: SweepPoint, last: SweepPoint) -> Iterator[str]:
+    waiting = mean_over(last, lambda s: s.server.waiting if s.server else None)
+    running = [mean_over(p, lambda s: s.server.running if s.server else None) for p in (before, last)]
+    if waiting is None or waiting < 1 or running[0] is None or running[1] is None:
+        return
+    if running[1] <= (1 + SAME) * running[0]:
+        yield (
+            f"the server runs {running[0]:.1f} at {at(before):g} and {running[1]:.1f} at {at(last):g}, "
+            f"where {waiting:.1f} wait"
+        )
+
+
+def _first_output(before: SweepPoint, last: SweepPoint) -> Iterator[str]:
+    """The added time lies before the first output, and tokens come as fast as before: the batch is full."""
+    first = [quantile_ms(p, Timing.TTFT, MEDIAN) for p in (before, last)]
+    token = [quantile_ms(p, Timing.TPOT, MEDIAN) for p in (before, last)]
+    whole = [residence_s(p) for p in (before, last)]
+    if None in first or None in token or None in whole:
+        return
+    (first_a, first_b), (token_a, token_b), (whole_a, whole_b) = _pair(first), _pair(token), _pair(whole)
+    added_ms = 1000 * (whole_b - whole_a)
+    if added_ms > 0 and first_b - first_a >= QUEUE_SHARE * added_ms and token_b <= (1 + SAME) * token_a:
+        yield (
+            f"TTFT p50 grows from {first_a:,.0f} to {first_b:,.0f} ms and TPOT p50 stays at {token_a:.1f} to "
+            f"{token_b:.1f} ms: what is added waits before its first step, and the batch is no larger"
+        )
+
+
+def _pair(values: Sequence[float | None]) -> tuple[float, float]:
+    a, b = values
+    assert a is not None and b is not None
+    return a, b
+
+
+def _sheds(points: Sequence[SweepPoint], overloaded: Sequence[SweepPoint]) -> Iterator[str]:
+    """Sheds that begin with the plateau: the server counts who is in and refuses the rest."""
+    shedding = [p for p in (*points, *overloaded) if counts_of(p).shed]
+    if not shedding or counts_of(points[0]).shed:
+        return
+    first = shedding[0]
+    counts = counts_of(first)
+    yield f"the server refuses {counts.shed:,} of {counts.asked:,} requests at {at(first):g}, and none below"
+
+
+def _memory(seen: Seen) -> Iterator[str]:
+    last = seen.points[-1]
+    kv_share = mean_over(last, lambda s: s.server.kv_share if s.server else None)
+    preemptions = mean_over(last, lambda s: s.server.preemptions if s.server else None)
+    if kv_share is not None and kv_share >= KV_FULL:
+        yield f"the KV cache is full ({pct(kv_share)})"
+    if preemptions:
+        yield f"{preemptions:,.0f} requests were preempted a repeat"
+
+
+def _not_full(seen: Seen) -> Iterator[str]:
+    busy = telling(seen.utilisation)
+    if busy is not None and busy.share is not None and busy.share < DEVICE_FULL:
+        yield f"the devices are at {pct(busy.share)} by {busy.metric}"
+
+
+def _plateau(seen: Seen) -> str:
+    assert seen.step is not None
+    last = seen.points[-1]
+    numbers = f"{rate(last):.4g} req/s at {at(last):g}, elasticity {_step(seen.step)}"
+    return f"throughput no longer rises ({numbers})"
+
+
+def _step(step: Elasticity) -> str:
+    interval = f" [{step.low:.2f}, {step.high:.2f}]" if step.low is not None else ""
+    return f"{step.value:.2f}{interval} from {step.start:g} to {step.end:g}"
+
+
+def _what_lacks(seen: Seen) -> str:
+    useless = [u.metric for u in seen.utilisation if u.trend is Trend.USELESS]
+    of_devices = f"{', '.join(useless)} tells nothing" if useless else "no utilisation of the devices"
+    return f"{of_devices}, and no sign of where requests wait"
+
+
+def _loads(loads: Sequence[float]) -> str:
+    return ", ".join(f"{load:g}" for load in sorted(set(loads)))

@@ -1,0 +1,79 @@
+"""From analysed curves to one verdict, its guards, measurements and findings.
+
+The verdict is the class of the curve of the server under test; of a grid, that of the cell with the highest
+throughput. Guards that void a pass took it out already and do not void the rest. Where no pass is left there
+is no verdict: `client-limited` where the client was why, else `undecided`, and the exit code says invalid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layers.evidence.guard import Checked, Effect
+from layers.evidence.result import Result
+from layers.evidence.strength import exit_code_for
+from layers.evidence.verdict import Exit, Verdict
+from layers.evidence.wording import first_few
+from layers.layer3_sweep.model import Curve, CurveClass, SweepAnalysis
+from layers.layer3_sweep.next_steps import next_step
+from layers.layer3_sweep.points import rate, scope_of
+from layers.layer3_sweep.sections import sections
+
+UNCONCLUDED = {CurveClass.UNDECIDED: Exit.NO_CONCLUSION, CurveClass.CLIENT_LIMITED: Exit.INVALID}
+"""Classes that are no conclusion about the server, and what they exit with; all others are one."""
+
+
+def judge(analysis: SweepAnalysis, *, command: str = "sweep", beside: Sequence[Checked] = ()) -> Result:
+    """The result of `perfkit sweep` or `perfkit import`; `beside` are guards on the whole of it (on files, on
+    arms), applied by who calls."""
+    primary = primary_curve(analysis)
+    guards = [*beside, *analysis.guards]
+    return Result(
+        command=command,
+        verdict=_verdict(analysis, primary, guards),
+        guards=guards,
+        sections=sections(analysis, primary),
+    )
+
+
+def primary_curve(analysis: SweepAnalysis) -> Curve | None:
+    """The curve that the verdict is of: of the server under test (else of what there is), the cell of a grid
+    with the highest throughput; None where no pass stands."""
+    standing = [curve for curve in analysis.curves if any(p.stands for p in curve.points)]
+    tested = [curve for curve in standing if not curve.arm] or standing
+    return max(tested, key=highest_rate) if tested else None
+
+
+def highest_rate(curve: Curve) -> float:
+    """The highest throughput of a curve, in requests a second; 0 where nothing stands."""
+    return max((rate(p) for p in curve.points if p.stands), default=0.0)
+
+
+def _verdict(analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked]) -> Verdict:
+    if primary is None:
+        return _void(analysis, guards)
+    standing = [c for c in guards if c.fired and c.effect is not Effect.VOID and _concerns(c, primary)]
+    concluded = primary.word not in UNCONCLUDED
+    directional = concluded and any(c.effect is Effect.DIRECTIONAL for c in standing)
+    return Verdict(
+        word=primary.word,
+        directional=directional,
+        because=primary.because,
+        exit_code=exit_code_for(UNCONCLUDED.get(primary.word, Exit.OK), standing, directional=directional),
+        next_step=next_step(primary),
+    )
+
+
+def _concerns(checked: Checked, curve: Curve) -> bool:
+    """Whether a guard is on this curve or on the sweep as a whole, not on another arm or cell."""
+    return not checked.scope or checked.scope in {scope_of(s) for p in curve.points for s in p.passes}
+
+
+def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:
+    fired = [c for c in guards if c.fired and c.effect is Effect.VOID]
+    reasons = dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in fired)
+    late = any(curve.word is CurveClass.CLIENT_LIMITED for curve in analysis.curves)
+    word = CurveClass.CLIENT_LIMITED if late else CurveClass.UNDECIDED
+    because = first_few(reasons) or "there is no pass"
+    step = f"perfkit explain {fired[0].code}" if fired else "a load of at least two points"
+    return Verdict(word, False, because, Exit.INVALID, step)

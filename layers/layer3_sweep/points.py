@@ -1,0 +1,136 @@
+"""Passes grouped into curves and points, and what a point says of itself as a mean over its passes. Pure.
+
+A curve is one arm with one set of settings. Its points lie in the order of load; a pass that a void guard
+took out stays with its point and enters no mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from layers.collectors.load.plan import Load
+from layers.layer3_sweep.model import Counts, SweepPass, SweepPoint, Timing
+
+MEDIAN, P95, P99 = 0.5, 0.95, 0.99
+
+
+class CurveKey(NamedTuple):
+    """What tells curves apart: the arm, and the settings of a cell of a grid."""
+
+    arm: str
+    settings: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """`control, batch=8`; empty for the one curve of a plain sweep."""
+        return ", ".join(part for part in (self.arm, *(f"{k}={v}" for k, v in self.settings)) if part)
+
+
+class Standing(NamedTuple):
+    """One pass, and whether its guards let it stand."""
+
+    swept: SweepPass
+    stands: bool
+
+
+def key_of(swept: SweepPass) -> CurveKey:
+    """The curve that a pass belongs to."""
+    return CurveKey(swept.arm, tuple(sorted(swept.settings.items())))
+
+
+def load_value(load: Load) -> float:
+    """The number of a load on its axis: requests in flight, or arrivals a second."""
+    return float(load.concurrency if load.concurrency is not None else load.rate_per_s or math.nan)
+
+
+def scope_of(swept: SweepPass) -> str:
+    """Which pass, in words: `control, 8 at a time, repeat 2`."""
+    return ", ".join(part for part in (key_of(swept).text, str(swept.load), f"repeat {swept.repeat}") if part)
+
+
+def points_of(standings: Iterable[Standing]) -> tuple[SweepPoint, ...]:
+    """The points of one curve in the order of load, void ones included."""
+    by_load: dict[Load, list[Standing]] = {}
+    for one in standings:
+        by_load.setdefault(one.swept.load, []).append(one)
+    ordered = sorted(by_load, key=lambda load: (load.concurrency is None, load_value(load)))
+    return tuple(_point(load, by_load[load]) for load in ordered)
+
+
+def _point(load: Load, standings: Sequence[Standing]) -> SweepPoint:
+    ordered = sorted(standings, key=lambda one: one.swept.repeat)
+    passes = tuple(one.swept for one in ordered if one.stands)
+    rates = [swept.throughput_rps for swept in passes]
+    return SweepPoint(
+        load=load,
+        passes=passes,
+        void=tuple(one.swept for one in ordered if not one.stands),
+        throughput_rps=fmean(rates) if rates else None,
+        throughput_sd=stdev(rates) if len(rates) > 1 else None,
+    )
+
+
+def at(point: SweepPoint) -> float:
+    """The load of a point as a number."""
+    return load_value(point.load)
+
+
+def rate(point: SweepPoint) -> float:
+    """Throughput of a point that stands, in requests a second."""
+    assert point.throughput_rps is not None
+    return point.throughput_rps
+
+
+def mean_over(point: SweepPoint, of: Callable[[SweepPass], float | None]) -> float | None:
+    """A mean over the passes that stand; None where one of them lacks it."""
+    values = [of(swept) for swept in point.passes]
+    told = [value for value in values if value is not None]
+    return fmean(told) if told and len(told) == len(values) else None
+
+
+def mean_ms(point: SweepPoint, timing: Timing) -> float | None:
+    """The mean of a time over the passes of a point."""
+    return mean_over(point, lambda swept: t.mean_ms if (t := swept.timings.get(timing)) else None)
+
+
+def quantile_ms(point: SweepPoint, timing: Timing, quantile: float) -> float | None:
+    """The mean over passes of one quantile of a time."""
+    return mean_over(
+        point, lambda swept: t.quantile_ms(quantile) if (t := swept.timings.get(timing)) else None
+    )
+
+
+def residence_s(point: SweepPoint) -> float | None:
+    """Mean time that a request spends: end to end where it was measured, else N / X (Little 1961)."""
+    e2e = mean_ms(point, Timing.E2E)
+    if e2e is not None:
+        return e2e / 1000
+    if point.load.concurrency is None or not point.throughput_rps:
+        return None
+    return point.load.concurrency / point.throughput_rps
+
+
+def counts_of(point: SweepPoint) -> Counts:
+    """What became of all requests of the passes that stand."""
+    outcomes: dict[str, int] = {}
+    for swept in point.passes:
+        for word, n in swept.counts.by_outcome.items():
+            outcomes[word] = outcomes.get(word, 0) + n
+    attempts = [swept.counts.attempts for swept in point.passes]
+    told = [n for n in attempts if n is not None]
+    return Counts(
+        ok=sum(swept.counts.ok for swept in point.passes),
+        shed=sum(swept.counts.shed for swept in point.passes),
+        errors=sum(swept.counts.errors for swept in point.passes),
+        attempts=sum(told) if told and len(told) == len(attempts) else None,
+        by_outcome=outcomes,
+    )
+
+
+def failed_share(point: SweepPoint) -> float:
+    """Sheds and errors of all requests."""
+    counts = counts_of(point)
+    return (counts.shed + counts.errors) / counts.asked if counts.asked else 0.0
