@@ -39,9 +39,24 @@ class ReportedRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedAccuracy:
+    """How right the answers were: `metric` is "wer", "cer" (shares); `items` None where it is not told."""
+
+    metric: str
+    value: float
+    items: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """One run: either `concurrency` or `rate_per_s` was asked (infinite: all at once). `failed` None: the
-    file does not tell, which is not the same as none. `latencies` by "e2e", "ttft", "tpot", "itl"."""
+    """One run: either `concurrency` or `rate_per_s` was asked (infinite: all at once); neither where the file
+    does not say. `failed` None: the file does not tell, which is not the same as none. `latencies` by "e2e",
+    "ttft", "tpot", "itl", "first_audio", "send_lag".
+
+    `arm` and `settings` tell runs of one file apart: another server, a table of its own. `local_time`: the
+    file names no zone, and its times are read as UTC. `start_without_year` is (month, day, hour, minute,
+    second) on the local clock, where that is all.
+    """
 
     tool: str
     version: str
@@ -49,10 +64,10 @@ class ReportedRun:
     concurrency: int | None
     rate_per_s: float | None
     asked: int | None
-    completed: int
+    completed: int | None
     failed: int | None
-    duration_s: float
-    request_rate: float
+    duration_s: float | None
+    request_rate: float | None
     output_token_rate: float | None
     in_flight: float | None
     latencies: Mapping[str, ReportedLatency]
@@ -61,6 +76,15 @@ class ReportedRun:
     requests: tuple[ReportedRequest, ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int | None = None
+    arm: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    shed: int | None = None
+    accuracy: ReportedAccuracy | None = None
+    stage_ms: Mapping[str, float] = field(default_factory=dict)
+    audio_s_per_s: float | None = None
+    start_without_year: tuple[int, int, int, int, int] | None = None
+    local_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
