@@ -1,4 +1,4 @@
-"""From decoded parts to the tables of a `ChromeTrace`.
+"""From decoded parts to the tables of a `DeviceTrace`.
 
 Ids of names, categories and tracks are given in the order of their text, and rows are sorted by start, then
 by place in the file: the same file gives the same tables, whoever decoded which piece of it.
@@ -18,26 +18,26 @@ from parsers.chrome_categories import ROLE_OF, Role
 from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk, Column, concatenate, translate
 from parsers.chrome_lanes import move_device_lanes
 from parsers.chrome_meta import find_producer, read_meta
-from parsers.chrome_model import (
-    CategoryCount,
-    ChromeTrace,
-    Collective,
-    DeviceOps,
-    GemmShape,
-    HostSpans,
-    Track,
-)
 from parsers.chrome_parts import Fault, Parts
 from parsers.chrome_ranges import close_ranges
 from parsers.chrome_sequential import Ending
 from parsers.loss import Loss
+from parsers.trace_model import (
+    CategoryCount,
+    Collective,
+    DeviceOps,
+    DeviceTrace,
+    GemmShape,
+    HostSpans,
+    Track,
+)
 
 NS_PER_US = 1_000
 
 
 def assemble(
     path: str, busy_only: bool, before: bytes, ending: Ending, sha256: str, size_bytes: int
-) -> ChromeTrace:
+) -> DeviceTrace:
     """The tables of one file; `before` is the text in front of its event array."""
     parts = ending.parts
     around, losses = parse_around(before, ending.after, ending.after_offset)
@@ -53,7 +53,7 @@ def assemble(
     device = _once(parts, _sorted(translate(concatenate(parts.device, DEVICE_COLUMNS), ids)))
     host = _sorted(translate(concatenate(parts.host, HOST_COLUMNS), ids))
     fractions = bool((device["start_ns"] % NS_PER_US).any() or (host["start_ns"] % NS_PER_US).any())
-    return ChromeTrace(
+    return DeviceTrace(
         path=path,
         sha256=sha256,
         size_bytes=size_bytes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from parsers.chrome_model import KERNEL, MEMCPY, MEMSET
+from parsers.trace_model import KERNEL, MEMCPY, MEMSET
 
 
 class Role(StrEnum):

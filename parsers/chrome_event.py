@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from parsers.chrome_model import I64
+from parsers.trace_model import I64
 
 EXACT_FLOAT_US = 2.0**43
 """Below this many microseconds a double's step is under 1 ns, so its whole and fractional parts round back

@@ -12,8 +12,8 @@ import re
 import numpy as np
 
 from parsers.chrome_columns import HOST_COLUMNS, concatenate
-from parsers.chrome_model import KERNEL, MEMCPY, MEMSET, NO_CORRELATION, UNKNOWN_BYTES, Track
 from parsers.chrome_parts import Parts
+from parsers.trace_model import KERNEL, MEMCPY, MEMSET, NO_CORRELATION, UNKNOWN_BYTES, Track
 
 _PROCESS = re.compile(r"/device:GPU:(\d{1,9})\b")
 _THREAD = re.compile(r"Stream #(\d{1,18})\b")

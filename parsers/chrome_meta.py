@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from parsers.chrome_categories import Producer
-from parsers.chrome_model import TraceMeta
 from parsers.chrome_parts import Parts
+from parsers.trace_model import TraceMeta
 
 LARGEST_INT = 1 << 62
 _HIP_CALL = re.compile(r"hip[A-Z]")

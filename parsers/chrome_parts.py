@@ -14,9 +14,9 @@ import numpy as np
 
 from parsers.chrome_categories import ROLE_OF
 from parsers.chrome_columns import Column, PlacedChunk, translate
-from parsers.chrome_model import Collective, GemmShape
 from parsers.interner import TOO_MANY, Interner
 from parsers.loss import Loss
+from parsers.trace_model import Collective, GemmShape
 
 MOST_CATEGORIES = 1_000
 MOST_TRACKS = 100_000

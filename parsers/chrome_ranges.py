@@ -8,8 +8,8 @@ import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
 from parsers.chrome_columns import Chunk
-from parsers.chrome_model import UNKNOWN_BYTES
 from parsers.chrome_parts import Fault, OpenRange, Parts
+from parsers.trace_model import UNKNOWN_BYTES
 
 Pair = tuple[OpenRange, int]
 """A begin event and the time of its end (ns)."""

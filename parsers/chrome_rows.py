@@ -25,7 +25,8 @@ from parsers.chrome_event import (
     ExactEvent,
     exact_nanoseconds,
 )
-from parsers.chrome_model import (
+from parsers.chrome_parts import Fault, OpenRange, Parts
+from parsers.trace_model import (
     I64,
     NO_CORRELATION,
     NO_STREAM,
@@ -35,7 +36,6 @@ from parsers.chrome_model import (
     Collective,
     GemmShape,
 )
-from parsers.chrome_parts import Fault, OpenRange, Parts
 
 Events = Sequence[Event | ExactEvent]
 Convert = Callable[[Sequence[Any]], I64 | None]

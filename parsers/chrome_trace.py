@@ -18,12 +18,12 @@ from parsers.chrome_assemble import assemble
 from parsers.chrome_block import NeedsSequential, Reading
 from parsers.chrome_categories import busy_only_literals
 from parsers.chrome_layout import event_separator
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_sequential import read_beginning, read_sequentially
 from parsers.chrome_workers import read_in_parallel
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 from parsers.text_stream import open_text
+from parsers.trace_model import DeviceTrace
 
 PARALLEL_FROM_BYTES = 48 << 20
 """Text size from which a second process pays for its start (about 0.2 s)."""
@@ -41,7 +41,7 @@ def read_chrome_trace(
     busy_only: bool = False,
     workers: int | None = None,
     progress: Callable[[int], None] = lambda offset: None,
-) -> ChromeTrace:
+) -> DeviceTrace:
     """Read one trace.
 
     `busy_only` decodes device work, graph launches and step marks alone: much faster, no host anatomy; a
@@ -61,7 +61,7 @@ def read_chrome_trace(
             gc.enable()
 
 
-def _read(path: str, busy_only: bool, workers: int | None, progress: Callable[[int], None]) -> ChromeTrace:
+def _read(path: str, busy_only: bool, workers: int | None, progress: Callable[[int], None]) -> DeviceTrace:
     """Read in the fastest way that turns out to be right for this file."""
     sparse = busy_only
     while True:
@@ -79,7 +79,7 @@ class _NeedsDense(Exception):
 
 def _read_once(
     path: str, busy_only: bool, sparse: bool, workers: int | None, progress: Callable[[int], None]
-) -> ChromeTrace:
+) -> DeviceTrace:
     with closing(open_text(path)) as stream:
         if workers is None:
             workers = _workers_for(stream.likely_bytes)

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk
-from parsers.chrome_model import Collective, GemmShape
 from parsers.chrome_parts import Fault, OpenRange, Parts, ProcessId, TrackKey
 from parsers.loss import Loss
+from parsers.trace_model import Collective, GemmShape
 
 
 class _Header(msgspec.Struct):

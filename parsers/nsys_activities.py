@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from parsers.chrome_categories import for_busy_ratio
-from parsers.chrome_model import GRAPH, I64, KERNEL, MEMCPY, MEMSET, NO_STREAM, UNKNOWN_BYTES, Bools
 from parsers.loss import Loss
 from parsers.nsys_distinct import distinct_rows
 from parsers.nsys_file import REQUIRED, Columns, NsysFile, quoted
 from parsers.nsys_identity import MAX_DEVICE
 from parsers.nsys_names import NO_STRING, Names
+from parsers.trace_model import GRAPH, I64, KERNEL, MEMCPY, MEMSET, NO_STREAM, UNKNOWN_BYTES, Bools
 
 PREFIX = "CUPTI_ACTIVITY_KIND_"
 RUNTIME_TABLE = PREFIX + "RUNTIME"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parsers.chrome_model import I64
+from parsers.trace_model import I64
 
 
 def distinct(values: I64) -> tuple[I64, I64]:

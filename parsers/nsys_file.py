@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from parsers.chrome_model import I64
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 from parsers.regular_file import open_regular
+from parsers.trace_model import I64
 
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100

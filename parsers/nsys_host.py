@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from parsers.chrome_categories import for_busy_ratio
-from parsers.chrome_model import I64, Bools
 from parsers.nsys_file import NULL, REQUIRED, NsysFile
 from parsers.nsys_names import NO_STRING, Names
+from parsers.trace_model import I64, Bools
 
 NVTX_TABLE, OS_TABLE = "NVTX_EVENTS", "OSRT_API"
 OVERHEAD_TABLES = ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD")

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parsers.chrome_model import I64, Track
 from parsers.nsys_distinct import distinct_rows
 from parsers.nsys_file import NsysFile
 from parsers.nsys_model import NsysDevice
 from parsers.nsys_names import Names
+from parsers.trace_model import I64, Track
 
 PID_SHIFT, ID_MASK = 24, 0xFFFFFF
 """A global id holds 24 bits of thread and 24 bits of process, below those of the machine."""

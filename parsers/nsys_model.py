@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parsers.chrome_model import ChromeTrace, HostSpans
 from parsers.series_model import Series
+from parsers.trace_model import DeviceTrace, HostSpans
 
 GRAPH_MODE, NODE_MODE = "graph", "node"
 """How nsys records a replay of a CUDA graph: as one interval, or as the operations of its nodes."""
@@ -73,7 +73,7 @@ class NsysExport:
     rows of any.
     """
 
-    trace: ChromeTrace
+    trace: DeviceTrace
     capture: NsysCapture
     devices: tuple[NsysDevice, ...]
     os_calls: HostSpans

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from parsers.chrome_model import I32, I64
 from parsers.interner import Interner
 from parsers.nsys_distinct import distinct
 from parsers.nsys_file import NsysFile
+from parsers.trace_model import I32, I64
 
 IDS_PER_QUERY = 500
 UNNAMED = "(no name)"

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from parsers.chrome_categories import Producer
-from parsers.chrome_model import GRAPH, ChromeTrace, TraceMeta
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 from parsers.nsys_activities import PREFIX, WORK_TABLES, Activities, read_activities, read_runtime_calls
@@ -36,6 +35,7 @@ from parsers.nsys_tables import (
 )
 from parsers.nsys_times import TimeLimits, held, limits_of
 from parsers.regular_file import open_regular
+from parsers.trace_model import GRAPH, DeviceTrace, TraceMeta
 
 KNOWN_TABLES = ("StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "TARGET_INFO_GPU")
 """An nsys export has one of these, however little it recorded."""
@@ -73,7 +73,7 @@ def _read(path: str, file: NsysFile, busy_only: bool) -> NsysExport:
     metrics = () if busy_only else read_gpu_metrics(file, clock.base_time_ns)
     metric_rows = 0 if busy_only else count_gpu_metrics(file)
     sha256, size_bytes = _digest(path)
-    trace = ChromeTrace(
+    trace = DeviceTrace(
         path=path,
         sha256=sha256,
         size_bytes=size_bytes,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, NO_CORRELATION, PROCESS_SHIFT, CategoryCount, DeviceOps, HostSpans
 from parsers.nsys_activities import PREFIX, RUNTIME_TABLE, WORK_TABLES, Activities, RuntimeCalls
 from parsers.nsys_file import NULL, NsysFile
 from parsers.nsys_host import NVTX_TABLE, OS_TABLE, OVERHEAD_TABLES, Spans
 from parsers.nsys_identity import ID_MASK, process_of
+from parsers.trace_model import I64, NO_CORRELATION, PROCESS_SHIFT, CategoryCount, DeviceOps, HostSpans
 
 RUNTIME, DRIVER, ANNOTATION, OPERATOR, OVERHEAD, OS_CALL = range(6)
 CATEGORIES = ["cuda_runtime", "cuda_driver", "user_annotation", "cpu_op", "overhead", "os_call"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parsers.chrome_model import I64, Bools
 from parsers.loss import Loss
 from parsers.nsys_file import NsysFile
+from parsers.trace_model import I64, Bools
 
 FARTHEST_NS = 1 << 61
 """73 years; beyond it, differences of times no longer fit 64 bits."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from parsers.chrome_model import I64
 from parsers.loss import LossKind
 from parsers.loss_tally import LossTally
 from parsers.metric_limits import limits_of
@@ -27,6 +26,7 @@ from parsers.series_model import (
     Series,
 )
 from parsers.text_lines import TextLines
+from parsers.trace_model import I64
 
 MAX_SERIES = 10_000
 """Real files have a few hundred (16 GPUs with 20 fields); a hostile one could make a series of every line."""

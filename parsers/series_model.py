@@ -13,8 +13,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from parsers.chrome_model import I64
 from parsers.loss import Loss
+from parsers.trace_model import I64
 
 F64 = npt.NDArray[np.float64]
 

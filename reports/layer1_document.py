@@ -31,9 +31,9 @@ from layers.layer1_gpu_busy.model import (
 )
 from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
-from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.errors import StoreError
 from parsers.loss import Loss
+from parsers.trace_model import CategoryCount, TraceMeta
 
 
 @dataclass(frozen=True, slots=True)

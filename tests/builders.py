@@ -23,13 +23,13 @@ import numpy as np
 import pytest
 
 from layers.layer1_gpu_busy import runtime_calls
-from parsers.chrome_model import (
+from parsers.trace_model import (
     KERNEL,
     MEMCPY,
     NO_CORRELATION,
     UNKNOWN_BYTES,
-    ChromeTrace,
     DeviceOps,
+    DeviceTrace,
     HostSpans,
     TraceMeta,
     Track,
@@ -121,12 +121,12 @@ def frame(start: int, end: int, name: str, *, thread: str = MAIN) -> Span:
     return Span(start, end, name, "python_function", thread)
 
 
-def trace_of(ops: Sequence[Op] = (), host: Sequence[Span] = (), *, busy_only: bool = False) -> ChromeTrace:
+def trace_of(ops: Sequence[Op] = (), host: Sequence[Span] = (), *, busy_only: bool = False) -> DeviceTrace:
     """A trace that holds exactly these events."""
     ops, host = sorted(ops, key=lambda o: o.start), sorted(host, key=lambda s: s.start)
     names, categories, tracks = _Ids(), _Ids(), _Ids()
     device_ops, spans = _device_ops(ops, names), _host_spans(host, names, categories, tracks)
-    return ChromeTrace(
+    return DeviceTrace(
         path="built-in-a-test.json",
         sha256="0" * 64,
         size_bytes=0,
@@ -148,7 +148,7 @@ def trace_of(ops: Sequence[Op] = (), host: Sequence[Span] = (), *, busy_only: bo
     )
 
 
-def ops_of(trace: ChromeTrace, device: int = 0) -> DeviceOps:
+def ops_of(trace: DeviceTrace, device: int = 0) -> DeviceOps:
     """One device's operations, sorted by start as the analysis wants them."""
     return trace.device_ops.select(trace.device_ops.device == device)
 

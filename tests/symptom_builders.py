@@ -13,14 +13,14 @@ from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.steps import step_of_operations
 from layers.layer1_gpu_busy.symptoms.facts import Seen, SymptomFacts, SymptomRule
-from parsers.chrome_model import ChromeTrace
+from parsers.trace_model import DeviceTrace
 from tests.builders import ops_of
 
 NO_STEPS = Steps("", (), "none in this test")
 
 
 def facts_of(
-    trace: ChromeTrace,
+    trace: DeviceTrace,
     *,
     steps: Steps = NO_STEPS,
     idle: IdleAnatomy | None = None,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.busy import devices_of, measure_busy, steps_window
 from layers.layer1_gpu_busy.model import DeviceBusy, StreamBusy, Window, WindowRatio
-from parsers.chrome_model import GRAPH, KERNEL, MEMCPY, MEMSET, ChromeTrace
+from parsers.trace_model import GRAPH, KERNEL, MEMCPY, MEMSET, DeviceTrace
 from tests.builders import Op, Span, annotation, copy_to_host, kernel, ops_of, trace_of
 
 ops = st.lists(
@@ -34,7 +34,7 @@ def ticks(among: list[Op]) -> set[int]:
     return {tick for op in among for tick in range(op.start, op.end)}
 
 
-def busy(trace: ChromeTrace, device: int = 0) -> DeviceBusy:
+def busy(trace: DeviceTrace, device: int = 0) -> DeviceBusy:
     return measure_busy(trace, ops_of(trace, device))
 
 
@@ -141,7 +141,7 @@ def test_work_outside_a_window_is_clipped_away() -> None:
     assert over_recorded(trace) == (20 / 50, 20 / 50)
 
 
-def over_recorded(trace: ChromeTrace) -> tuple[float | None, float | None]:
+def over_recorded(trace: DeviceTrace) -> tuple[float | None, float | None]:
     window = busy(trace).recorded_window
     assert window is not None
     return over(window)

@@ -13,8 +13,8 @@ from parsers import chrome_sequential, chrome_trace
 from parsers.byte_search import find_all
 from parsers.chrome_block import Reading, pick_events
 from parsers.chrome_categories import BUSY_ONLY_LITERALS, for_busy_ratio
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.test_chrome_trace_twin import FILES
 from tests.trace_rows import device_rows, host_rows
@@ -26,11 +26,11 @@ def sparse_from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chrome_trace, "SPARSE_FROM_BYTES", 0)
 
 
-def _busy(path: Path, *, workers: int = 0) -> ChromeTrace:
+def _busy(path: Path, *, workers: int = 0) -> DeviceTrace:
     return read_chrome_trace(str(path), busy_only=True, workers=workers)
 
 
-def _assert_same(busy: ChromeTrace, whole: ChromeTrace) -> None:
+def _assert_same(busy: DeviceTrace, whole: DeviceTrace) -> None:
     assert busy.busy_only and not whole.busy_only
     assert device_rows(busy) == device_rows(whole)
     assert host_rows(busy) == [row for row in host_rows(whole) if for_busy_ratio(row.category, row.name)]
@@ -38,7 +38,7 @@ def _assert_same(busy: ChromeTrace, whole: ChromeTrace) -> None:
     assert busy.collectives == whole.collectives
 
 
-def _events(trace: ChromeTrace) -> int:
+def _events(trace: DeviceTrace) -> int:
     return sum(row.events for row in trace.inventory)
 
 

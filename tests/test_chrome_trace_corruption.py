@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parsers import chrome_sequential, chrome_trace
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
+from parsers.trace_model import DeviceTrace
 from tests.corruptor import Damaged, Target, damages, mangled, target_of
 from tests.sample_traces import everything
 from tests.trace_rows import DeviceRow, device_rows, host_rows, inventory
@@ -62,7 +62,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged") / "t.json"
 
 
-def _read(path: Path, data: bytes, *, busy_only: bool = False) -> ChromeTrace | None:
+def _read(path: Path, data: bytes, *, busy_only: bool = False) -> DeviceTrace | None:
     path.write_bytes(data)
     try:
         return read_chrome_trace(str(path), workers=0, busy_only=busy_only)

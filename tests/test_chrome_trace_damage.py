@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_salvage import LOST, NO_EVENTS, REPAIRED, SEPARATORS
 from parsers.chrome_trace import read_chrome_trace
 from parsers.loss import Loss
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.trace_rows import device_rows, host_rows
 from tests.writers.chrome import Layout, TraceBuilder
@@ -24,13 +24,13 @@ CUT = "the event array has no closing bracket: the file may be cut"
 AROUND = "keys beside the events are no valid JSON: repaired, or read in part"
 
 
-def _read(folder: Path, text: str | bytes) -> ChromeTrace:
+def _read(folder: Path, text: str | bytes) -> DeviceTrace:
     path = folder / "t.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_chrome_trace(str(path))
 
 
-def _whats(trace: ChromeTrace) -> list[tuple[str, bool]]:
+def _whats(trace: DeviceTrace) -> list[tuple[str, bool]]:
     return [(loss.what, loss.may_hide_device_work) for loss in trace.losses]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.trace_rows import device_rows, host_rows, tables
 from tests.trace_twin import twin_of_text
@@ -23,7 +23,7 @@ CLOCKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _read(path: Path, data: bytes) -> ChromeTrace:
+def _read(path: Path, data: bytes) -> DeviceTrace:
     path.write_bytes(data)
     return read_chrome_trace(str(path))
 

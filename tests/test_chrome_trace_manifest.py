@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from layers.evidence.intervals import total, union
-from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import KERNEL, DeviceOps, DeviceTrace
 
 pytestmark = pytest.mark.real_data
 
@@ -34,7 +34,7 @@ def _rows(manifest: Path) -> dict[str, tuple[int, int, str]]:
     return {name: (int(events), int(launches), devices) for name, events, launches, devices in found}
 
 
-def _named(trace: ChromeTrace, part: str) -> int:
+def _named(trace: DeviceTrace, part: str) -> int:
     names = [i for i, name in enumerate(trace.names) if part in name]
     return sum(trace.host.name_id.tolist().count(i) for i in names)
 

@@ -14,11 +14,11 @@ import pytest
 from benchmarks.trace_files import write_repeated
 from parsers import chrome_sequential, chrome_trace, chrome_workers
 from parsers.chrome_block import BlockDecoder, Reading
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_parts import Parts, join
 from parsers.chrome_trace import read_chrome_trace
 from parsers.chrome_wire import receive, send
 from parsers.chrome_workers import _Worker
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.test_chrome_trace_busy_only import spliced
 from tests.trace_rows import tables
@@ -53,7 +53,7 @@ def _long() -> TraceBuilder:
     return trace
 
 
-def _read(path: Path, workers: int, **how: Any) -> ChromeTrace:
+def _read(path: Path, workers: int, **how: Any) -> DeviceTrace:
     return read_chrome_trace(str(path), workers=workers, **how)
 
 
@@ -63,7 +63,7 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     read_once = chrome_trace._read_once
 
-    def counted(path: str, busy_only: bool, sparse: bool, workers: Any, progress: Any) -> ChromeTrace:
+    def counted(path: str, busy_only: bool, sparse: bool, workers: Any, progress: Any) -> DeviceTrace:
         seen.append(workers)
         return read_once(path, busy_only, sparse, workers, progress)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from parsers.chrome_categories import Producer, Role
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.trace_rows import busy_ns_by_device, device_rows, host_rows, inventory, roles
 from tests.writers.chrome import LEGACY_CATEGORIES, TraceBuilder
@@ -24,7 +24,7 @@ def _named(kind: str, name: str, pid: object, tid: object = 0) -> dict[str, Any]
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _read(folder: Path, events: list[dict[str, Any]], **around: Any) -> ChromeTrace:
+def _read(folder: Path, events: list[dict[str, Any]], **around: Any) -> DeviceTrace:
     path = folder / "t.json"
     path.write_text(json.dumps({**around, "traceEvents": events}))
     return read_chrome_trace(str(path))

@@ -19,10 +19,10 @@ from parsers.chrome_event import (
     exact_nanoseconds,
     to_nanoseconds,
 )
-from parsers.chrome_model import NO_CORRELATION, NO_STREAM, PYTHON_FRAME_FLOOR_NS, ChromeTrace
 from parsers.chrome_salvage import REPAIRED
 from parsers.chrome_trace import read_chrome_trace
 from parsers.loss import Loss
+from parsers.trace_model import NO_CORRELATION, NO_STREAM, PYTHON_FRAME_FLOOR_NS, DeviceTrace
 from tests.trace_rows import DeviceRow, device_rows, host_rows, inventory
 
 SOUND: dict[str, Any] = {
@@ -42,7 +42,7 @@ def _with_args(**args: Any) -> dict[str, Any]:
     return _kernel(args={**SOUND["args"], **args})
 
 
-def _read(folder: Path, events: Sequence[Any] | str) -> ChromeTrace:
+def _read(folder: Path, events: Sequence[Any] | str) -> DeviceTrace:
     """A trace of these events (or of this text in the place of the array), and of the sound kernel."""
     array = json.dumps([*events, SOUND]) if not isinstance(events, str) else events
     path = folder / "t.json"
@@ -50,13 +50,13 @@ def _read(folder: Path, events: Sequence[Any] | str) -> ChromeTrace:
     return read_chrome_trace(str(path))
 
 
-def _odd(trace: ChromeTrace) -> list[DeviceRow]:
+def _odd(trace: DeviceTrace) -> list[DeviceRow]:
     rows = device_rows(trace)
     assert SOUND_ROW in rows
     return [row for row in rows if row.name != "sound"]
 
 
-def _whats(trace: ChromeTrace) -> list[tuple[str, bool]]:
+def _whats(trace: DeviceTrace) -> list[tuple[str, bool]]:
     return [(loss.what, loss.may_hide_device_work) for loss in trace.losses]
 
 

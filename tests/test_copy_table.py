@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.copies import UNKNOWN_DIRECTION, copy_table, direction_of
-from parsers.chrome_model import MEMCPY
+from parsers.trace_model import MEMCPY
 from tests.builders import Op, copy_to_host, kernel, ops_of, trace_of
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12)

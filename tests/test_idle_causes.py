@@ -15,7 +15,7 @@ from layers.layer1_gpu_busy.idle_gaps import device_gaps
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Purpose, launched_by, purpose_of
-from parsers.chrome_model import PYTHON_FRAME_FLOOR_NS
+from parsers.trace_model import PYTHON_FRAME_FLOOR_NS
 from tests.builders import (
     Op,
     Span,

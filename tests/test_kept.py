@@ -7,19 +7,19 @@ import weakref
 
 from layers.layer1_gpu_busy.kept import kept
 from layers.layer1_gpu_busy.runtime_calls import launched_by, runtime_calls
-from parsers.chrome_model import ChromeTrace, DeviceOps
+from parsers.trace_model import DeviceOps, DeviceTrace
 from tests.builders import call, kernel, ops_of, trace_of
 
 
-def _trace() -> ChromeTrace:
+def _trace() -> DeviceTrace:
     return trace_of([kernel(10, 20, correlation=1)], [call(0, 5, correlation=1)])
 
 
 def test_a_result_is_computed_once_for_each_combination_of_tables() -> None:
-    asked: list[tuple[ChromeTrace, DeviceOps]] = []
+    asked: list[tuple[DeviceTrace, DeviceOps]] = []
 
     @kept
-    def count(trace: ChromeTrace, ops: DeviceOps) -> int:
+    def count(trace: DeviceTrace, ops: DeviceOps) -> int:
         asked.append((trace, ops))
         return len(asked)
 

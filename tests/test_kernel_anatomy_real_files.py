@@ -13,8 +13,8 @@ from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.kernel_groups import GROUPS, KernelGroup, group_codes
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
 from layers.layer1_gpu_busy.ranks import RankTable, rank_table, rank_trace
-from parsers.chrome_model import ChromeTrace, DeviceOps
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceOps, DeviceTrace
 
 pytestmark = pytest.mark.real_data
 
@@ -44,7 +44,7 @@ ONE_DEVICE_FILES = (
 
 
 @cache
-def analysed(path: Path) -> tuple[ChromeTrace, DeviceOps, DeviceAnalysis]:
+def analysed(path: Path) -> tuple[DeviceTrace, DeviceOps, DeviceAnalysis]:
     """The one device of a trace, analysed."""
     trace = read_chrome_trace(str(path), workers=0)
     ops = ops_of(trace, int(trace.device_ops.device[0]))

@@ -11,7 +11,7 @@ from layers.layer1_gpu_busy.kernel_groups import (
     group_of,
     in_groups,
 )
-from parsers.chrome_model import MEMCPY, MEMSET
+from parsers.trace_model import MEMCPY, MEMSET
 from tests.builders import Op, kernel, ops_of, trace_of
 
 

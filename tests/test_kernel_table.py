@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.kernels import kernel_table
-from parsers.chrome_model import MEMCPY
+from parsers.trace_model import MEMCPY
 from tests.builders import Op, kernel, ops_of, trace_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 40), st.sampled_from("abcd")), max_size=40)

@@ -8,7 +8,7 @@ import pytest
 
 from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu
 from layers.layer1_gpu_busy.roofline.products import Product, product_of, product_rows
-from parsers.chrome_model import GemmShape
+from parsers.trace_model import GemmShape
 from tests.builders import call, kernel, operator, ops_of, trace_of
 
 BF16, HALF, FLOAT, FP8 = "c10::BFloat16", "c10::Half", "float", "c10::Float8_e4m3fn"

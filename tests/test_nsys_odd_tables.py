@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
-from parsers.chrome_model import ChromeTrace
 from parsers.errors import PerfkitError, UnreadableInput
 from parsers.nsys_file import quoted
 from parsers.nsys_sqlite import read_nsys_export
 from parsers.nsys_times import MOST_SHARE, OVERSHOOT_NS
+from parsers.trace_model import DeviceTrace
 from tests.writers.nsys import PREFIX, NsysBuilder
 
 KERNEL = PREFIX + "KERNEL"
@@ -52,7 +52,7 @@ def changed(folder: Path, *statements: str, export: NsysBuilder | None = None) -
     return path
 
 
-def trace_of(path: Path) -> ChromeTrace:
+def trace_of(path: Path) -> DeviceTrace:
     return read_nsys_export(str(path)).trace
 
 

@@ -11,9 +11,9 @@ from layers.layer1_gpu_busy.busy import kernel_time, ops_of
 from layers.layer1_gpu_busy.copies import direction_of
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from parsers.chrome_model import GRAPH, KERNEL, MEMCPY, MEMSET, ChromeTrace
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE, NsysExport, Trouble
 from parsers.nsys_sqlite import read_nsys_export
+from parsers.trace_model import GRAPH, KERNEL, MEMCPY, MEMSET, DeviceTrace
 from tests.writers.nsys import (
     DOMAIN,
     DRIVER,
@@ -34,12 +34,12 @@ def read(export: NsysBuilder, folder: Path, *, busy_only: bool = False) -> NsysE
     return read_nsys_export(str(export.write(folder / "export.sqlite")), busy_only=busy_only)
 
 
-def names_of(trace: ChromeTrace) -> list[str]:
+def names_of(trace: DeviceTrace) -> list[str]:
     """The names of the operations in the order of their starts."""
     return [trace.names[i] for i in trace.device_ops.name_id]
 
 
-def host_names(trace: ChromeTrace, category: str) -> list[str]:
+def host_names(trace: DeviceTrace, category: str) -> list[str]:
     wanted = trace.host.category_id == trace.categories.index(category)
     return [trace.names[i] for i in trace.host.name_id[wanted]]
 

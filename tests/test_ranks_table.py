@@ -7,8 +7,8 @@ import pytest
 
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.ranks import RankTable, RankTrace, rank_table, rank_trace, straggler_text
-from parsers.chrome_model import ChromeTrace, Collective
 from parsers.errors import UsageError
+from parsers.trace_model import Collective, DeviceTrace
 from tests.builders import kernel, ops_of, trace_of
 
 COLLECTIVE = "ncclKernel_AllReduce"
@@ -19,14 +19,14 @@ def rank(number: int, lengths: Sequence[int], *, world_size: int = 3, name: str 
     return traced(collectives(lengths, name), number, world_size)
 
 
-def collectives(lengths: Sequence[int], name: str) -> ChromeTrace:
+def collectives(lengths: Sequence[int], name: str) -> DeviceTrace:
     ops = [kernel(990, 1_000, "gemm")]
     for i, length in enumerate(lengths):
         ops += [kernel(200 * i, 200 * i + 10, "gemm"), kernel(200 * i + 10, 200 * i + 10 + length, name)]
     return trace_of(ops)
 
 
-def traced(trace: ChromeTrace, number: int, world_size: int) -> RankTrace:
+def traced(trace: DeviceTrace, number: int, world_size: int) -> RankTrace:
     meta = replace(trace.meta, rank=number, world_size=world_size)
     ops = ops_of(trace)
     return rank_trace(replace(trace, meta=meta, path=f"rank{number}.json"), ops, measure_busy(trace, ops))

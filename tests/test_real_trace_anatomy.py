@@ -23,16 +23,16 @@ from layers.layer1_gpu_busy.launches import launch_statistics
 from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
 from layers.layer1_gpu_busy.steps import find_steps
-from parsers.chrome_model import ChromeTrace, DeviceOps
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceOps, DeviceTrace
 
 pytestmark = pytest.mark.real_data
 
-Load = Callable[[str], ChromeTrace]
+Load = Callable[[str], DeviceTrace]
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path) -> ChromeTrace:
+def _read(path: Path) -> DeviceTrace:
     return read_chrome_trace(str(path), workers=1)
 
 
@@ -41,7 +41,7 @@ def load(data_dir: Path) -> Load:
     return lambda name: _read(data_dir / "traces" / name)
 
 
-def only_device(trace: ChromeTrace) -> DeviceOps:
+def only_device(trace: DeviceTrace) -> DeviceOps:
     [device] = np.unique(trace.device_ops.device)
     return trace.device_ops.select(trace.device_ops.device == device)
 
@@ -50,7 +50,7 @@ def device_window(ops: DeviceOps) -> Window:
     return Window("device", int(ops.start_ns.min()), int(ops.end_ns.max()))
 
 
-def anatomy(trace: ChromeTrace) -> IdleAnatomy:
+def anatomy(trace: DeviceTrace) -> IdleAnatomy:
     ops = only_device(trace)
     return idle_anatomy(trace, ops, find_steps(trace, ops), device_window(ops))
 

@@ -19,8 +19,8 @@ from layers.layer1_gpu_busy.collect import collect_traces, find_trace_files
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
 from layers.layer1_gpu_busy.thresholds import Thresholds
-from parsers.chrome_model import I64, Bools, ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import I64, Bools, DeviceTrace
 
 pytestmark = pytest.mark.real_data
 
@@ -235,7 +235,7 @@ def test_every_trace_beside_the_repository_has_a_case(data_dir: Path) -> None:
 
 
 @lru_cache(maxsize=2)
-def read(path: Path) -> ChromeTrace:
+def read(path: Path) -> DeviceTrace:
     return read_chrome_trace(str(path), workers=0)
 
 
@@ -254,13 +254,13 @@ def test_recorded_replays_are_counted_and_clear(name: str, message: str, data_di
     assert "PK102" not in guards or not guards["PK102"].fired
 
 
-def without(trace: ChromeTrace, hidden: Bools) -> Result:
+def without(trace: DeviceTrace, hidden: Bools) -> Result:
     """The verdict on the trace when these operations were not recorded."""
     seen = replace(trace, device_ops=trace.device_ops.select(~hidden))
     return judge_traces([analyse_trace(seen)], Thresholds())
 
 
-def graph_launches(trace: ChromeTrace) -> I64:
+def graph_launches(trace: DeviceTrace) -> I64:
     """Correlation ids of the launches in time order."""
     calls = runtime_calls(trace)
     return calls.spans.correlation[calls.are(Purpose.GRAPH_LAUNCH)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.model import ReplayCheck
 from layers.layer1_gpu_busy.replays import check_replays
-from parsers.chrome_model import ChromeTrace, Track
+from parsers.trace_model import DeviceTrace, Track
 from tests.builders import Op, Span, call, kernel, ops_of, trace_of
 
 Ticks = set[int]
@@ -79,7 +79,7 @@ def waits(devices: int) -> st.SearchStrategy[list[Wait]]:
     return st.lists(one, max_size=3)
 
 
-def traces(work: list[Launch], waiting: list[Wait]) -> tuple[ChromeTrace, ChromeTrace]:
+def traces(work: list[Launch], waiting: list[Wait]) -> tuple[DeviceTrace, DeviceTrace]:
     """The trace with everything in it, and the same without the operations of hidden launches.
 
     A first kernel of device 0 is always seen, since a trace without any operation has no ratio.
@@ -94,18 +94,18 @@ def traces(work: list[Launch], waiting: list[Wait]) -> tuple[ChromeTrace, Chrome
     return trace_of([*seen, *hidden], host), trace_of(seen, host)
 
 
-def ticks(trace: ChromeTrace) -> Ticks:
+def ticks(trace: DeviceTrace) -> Ticks:
     ops = ops_of(trace)
     pairs = zip(ops.start_ns.tolist(), ops.end_ns.tolist(), strict=True)
     return {tick for start, end in pairs for tick in range(start, end)}
 
 
-def device_window(trace: ChromeTrace) -> range:
+def device_window(trace: DeviceTrace) -> range:
     ops = ops_of(trace)
     return range(int(ops.start_ns.min()), int(ops.end_ns.max()))
 
 
-def possible_ranges(trace: ChromeTrace, work: list[Launch], waiting: list[Wait]) -> list[range]:
+def possible_ranges(trace: DeviceTrace, work: list[Launch], waiting: list[Wait]) -> list[range]:
     """From each hidden launch to the end of the first whole-device wait that began after its call returned,
     or of the trace; waits prove nothing where several devices are seen."""
     assert trace.recorded_ns is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layers.layer1_gpu_busy.idle import KERNEL_WAIT_BELOW_NS, stream_waits
 from layers.layer1_gpu_busy.idle_model import StreamWait
-from parsers.chrome_model import NO_STREAM
+from parsers.trace_model import NO_STREAM
 from tests.builders import Op, Span, call, kernel, ops_of, trace_of
 
 EARLY = -1000

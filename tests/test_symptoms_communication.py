@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from layers.layer1_gpu_busy.symptoms.communication import PER_LAYER_FROM, S5, S6, reduces_and_exchanges
-from parsers.chrome_model import Collective
+from parsers.trace_model import Collective
 from tests.builders import Op, kernel, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.symptoms.device import S4, S8, S12, context_sum, fit
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
-from parsers.chrome_model import ChromeTrace, GemmShape
+from parsers.trace_model import DeviceTrace, GemmShape
 from tests.builders import MAIN, call, copy_to_host, kernel, operator, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of
 
@@ -79,7 +79,7 @@ BF16 = json.dumps(["c10::BFloat16", "c10::BFloat16"])
 
 def multiplying(
     m: int, n: int, k: int, device_ns: int, dtypes: str = BF16, calls: int = 3, beside_ns: int = 0
-) -> ChromeTrace:
+) -> DeviceTrace:
     """`calls` products of one shape, each one kernel of `device_ns`, then other work, on an H100."""
     spacing = device_ns + 10
     ops = [kernel(spacing * i, spacing * i + device_ns, "gemm", correlation=i + 1) for i in range(calls)]

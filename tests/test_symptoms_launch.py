@@ -14,14 +14,14 @@ from layers.layer1_gpu_busy.symptoms.launch import (
     S9,
     S10,
 )
-from parsers.chrome_model import ChromeTrace
+from parsers.trace_model import DeviceTrace
 from tests.builders import Span, call, frame, kernel, trace_of
 from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of
 
 LAUNCH_BOUND = {Cause.LAUNCH_BOUND: 90_000}
 
 
-def small_kernels(length_ns: int = 4_000) -> ChromeTrace:
+def small_kernels(length_ns: int = 4_000) -> DeviceTrace:
     return trace_of([kernel(t, t + length_ns) for t in range(0, 100_000, 20_000)])
 
 
@@ -96,7 +96,7 @@ def test_launch_gaps_cannot_be_told_without_the_host() -> None:
     assert S1.check(facts_of(small_kernels())).present is None
 
 
-def replayed(eager_kernel_ns: int) -> ChromeTrace:
+def replayed(eager_kernel_ns: int) -> DeviceTrace:
     """Two decode steps: one replays a graph of two nodes, the other launches one kernel by itself."""
     return trace_of(
         ops=[
@@ -158,7 +158,7 @@ def test_coverage_cannot_be_told_when_replays_recorded_nothing() -> None:
 FIVE_STEPS = steps_of(*(step(t, t + 90) for t in range(0, 100 * TRACE_MIN_STEPS, 100)))
 
 
-def with_host(*host: Span) -> ChromeTrace:
+def with_host(*host: Span) -> DeviceTrace:
     return trace_of([kernel(0, 490)], [call(0, 5), *host])
 
 

@@ -6,7 +6,7 @@ from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.idle_model import Cause, Gap, Place
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.symptoms.wait import S2, S3, S3B, START_GAP_NS
-from parsers.chrome_model import ChromeTrace
+from parsers.trace_model import DeviceTrace
 from tests.builders import annotation, call, copy_to_host, kernel, trace_of
 from tests.symptom_builders import facts_of, idle_of, launches_of, look, step, steps_of
 
@@ -50,7 +50,7 @@ def test_what_the_host_did_in_the_largest_gap_is_named() -> None:
     assert "schedule" in look(S2, named).numbers
 
 
-def sampling(*waits: int) -> ChromeTrace:
+def sampling(*waits: int) -> DeviceTrace:
     host = [call(t, t + 5, "cudaStreamSynchronize") for t in waits]
     return trace_of([kernel(0, 80, correlation=1), copy_to_host(80, 100)], [call(0, 5, correlation=1), *host])
 

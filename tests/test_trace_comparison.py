@@ -18,12 +18,12 @@ from layers.layer1_gpu_busy.compare import (
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Steps, StepTime
 from layers.layer1_gpu_busy.replays import check_replays
-from parsers.chrome_model import CategoryCount, ChromeTrace
+from parsers.trace_model import CategoryCount, DeviceTrace
 from tests.builders import Op, call, copy_to_host, kernel, ops_of, trace_of
 from tests.symptom_builders import NO_STEPS, idle_of, step, steps_of
 
 
-def side(label: str, trace: ChromeTrace, steps: Steps = NO_STEPS, idle: IdleAnatomy | None = None) -> Side:
+def side(label: str, trace: DeviceTrace, steps: Steps = NO_STEPS, idle: IdleAnatomy | None = None) -> Side:
     ops = ops_of(trace)
     analysis = DeviceAnalysis(measure_busy(trace, ops), check_replays(trace, ops), steps=steps, idle=idle)
     return Side(label, trace, ops, analysis)
@@ -31,7 +31,7 @@ def side(label: str, trace: ChromeTrace, steps: Steps = NO_STEPS, idle: IdleAnat
 
 def stepped(
     kernel_ns: int, n: int, kind: str = "decode", batch_size: int | None = None
-) -> tuple[ChromeTrace, Steps]:
+) -> tuple[DeviceTrace, Steps]:
     """`n` steps of 100 ns, one every 200 ns, each with one kernel."""
     starts = range(0, 200 * n, 200)
     ops = [kernel(t, t + kernel_ns, "gemm", correlation=t + 1) for t in starts]
@@ -120,7 +120,7 @@ OPS = st.lists(
 def test_rows_hold_all_time_of_both_sides_largest_difference_first(
     a: list[tuple[int, int, str]], b: list[tuple[int, int, str]]
 ) -> None:
-    def traced(rows: list[tuple[int, int, str]]) -> ChromeTrace:
+    def traced(rows: list[tuple[int, int, str]]) -> DeviceTrace:
         return trace_of([Op(start, start + length, name) for start, length, name in rows])
 
     compared = compare_traces(side("A", traced(a)), side("B", traced(b)))
@@ -183,7 +183,7 @@ def test_other_differences_between_the_sides_are_named() -> None:
     assert compared.unlike == ()
 
 
-def on_card(trace: ChromeTrace, name: str) -> ChromeTrace:
+def on_card(trace: DeviceTrace, name: str) -> DeviceTrace:
     return replace(trace, meta=replace(trace.meta, device_names={0: name}))
 
 
@@ -197,7 +197,7 @@ def test_different_cards_put_the_whole_comparison_in_question() -> None:
 
 
 def test_so_does_work_that_shares_few_kernels_whatever_copies_it_shares() -> None:
-    def ran(*names: str) -> ChromeTrace:
+    def ran(*names: str) -> DeviceTrace:
         ops = [kernel(10 * t, 10 * t + 5, name) for t, name in enumerate(names)]
         return trace_of([*ops, copy_to_host(900, 910)])
 

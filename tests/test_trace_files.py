@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.trace_files import write_repeated
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
+from parsers.trace_model import DeviceTrace
 from tests.sample_traces import everything
 from tests.trace_rows import busy_ns_by_device, device_rows
 from tests.trace_twin import text_of, twin_of_text
@@ -18,7 +18,7 @@ COPIES = 3
 FLAVOURS = ("native", "stacks")
 
 
-def _repeated(folder: Path, flavour: str, source: Path, name: str = "out.json") -> ChromeTrace:
+def _repeated(folder: Path, flavour: str, source: Path, name: str = "out.json") -> DeviceTrace:
     """At least COPIES of the source."""
     copies = write_repeated(folder / name, flavour, COPIES * len(text_of(source)), source)
     assert copies >= COPIES

@@ -19,7 +19,7 @@ from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, TRACE_GUARDS
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.thresholds import Thresholds
-from parsers.chrome_model import CategoryCount
+from parsers.trace_model import CategoryCount
 from tests.builders import kernel, trace_of
 from tests.layer1_traces import (
     DEVICE_BOUND_NS,

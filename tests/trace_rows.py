@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from parsers.chrome_model import KIND_NAMES, ChromeTrace
+from parsers.trace_model import KIND_NAMES, DeviceTrace
 
 
 class DeviceRow(NamedTuple):
@@ -35,7 +35,7 @@ class HostRow(NamedTuple):
     correlation: int
 
 
-def device_rows(trace: ChromeTrace) -> list[DeviceRow]:
+def device_rows(trace: DeviceTrace) -> list[DeviceRow]:
     """The device operations in table order."""
     ops = trace.device_ops
     kinds = [KIND_NAMES[kind] for kind in ops.kind.tolist()]
@@ -46,7 +46,7 @@ def device_rows(trace: ChromeTrace) -> list[DeviceRow]:
     return [DeviceRow(*row) for row in rows]
 
 
-def host_rows(trace: ChromeTrace) -> list[HostRow]:
+def host_rows(trace: DeviceTrace) -> list[HostRow]:
     """The host spans in table order."""
     host = trace.host
     categories = [trace.categories[i] for i in host.category_id.tolist()]
@@ -58,17 +58,17 @@ def host_rows(trace: ChromeTrace) -> list[HostRow]:
     return [HostRow(*row) for row in rows]
 
 
-def inventory(trace: ChromeTrace) -> dict[tuple[str, str], int]:
+def inventory(trace: DeviceTrace) -> dict[tuple[str, str], int]:
     """(category, phase) → events."""
     return {(row.category, row.phase): row.events for row in trace.inventory}
 
 
-def roles(trace: ChromeTrace) -> dict[str, str]:
+def roles(trace: DeviceTrace) -> dict[str, str]:
     """category → what perfkit takes it for."""
     return {row.category: row.role for row in trace.inventory}
 
 
-def tables(trace: ChromeTrace) -> tuple[object, ...]:
+def tables(trace: DeviceTrace) -> tuple[object, ...]:
     """Everything of a trace that does not depend on the file's name, layout and packing."""
     rows = device_rows(trace), host_rows(trace), inventory(trace), trace.gemms, trace.collectives
     return *rows, trace.names, trace.categories, trace.tracks, trace.recorded_ns, trace.zero_timestamps

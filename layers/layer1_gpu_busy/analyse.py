@@ -36,10 +36,10 @@ from layers.layer1_gpu_busy.strip import draw_strip, drawn_devices
 from layers.layer1_gpu_busy.symptoms.catalogue import check_symptoms
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-from parsers.chrome_model import ChromeTrace, DeviceOps
+from parsers.trace_model import DeviceOps, DeviceTrace
 
 
-def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
+def analyse_trace(trace: DeviceTrace) -> TraceAnalysis:
     """Every device of the trace, by device id; none where it holds no device operation."""
     look = _ratios if trace.busy_only else analyse_device
     ops_by_device = [ops_of(trace, device) for device in devices_of(trace)]
@@ -62,11 +62,11 @@ def analyse_trace(trace: ChromeTrace) -> TraceAnalysis:
     )
 
 
-def _ratios(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+def _ratios(trace: DeviceTrace, ops: DeviceOps) -> DeviceAnalysis:
     return DeviceAnalysis(measure_busy(trace, ops), check_replays(trace, ops))
 
 
-def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
+def analyse_device(trace: DeviceTrace, ops: DeviceOps) -> DeviceAnalysis:
     """Ratios and anatomy of one device (all `ops` are its own, at least one), without its strip."""
     steps, window = find_steps(trace, ops), device_window(ops)
     facts = SymptomFacts(
@@ -99,6 +99,6 @@ def analyse_device(trace: ChromeTrace, ops: DeviceOps) -> DeviceAnalysis:
     )
 
 
-def _with_strip(trace: ChromeTrace, ops: DeviceOps, device: DeviceAnalysis) -> DeviceAnalysis:
+def _with_strip(trace: DeviceTrace, ops: DeviceOps, device: DeviceAnalysis) -> DeviceAnalysis:
     assert device.steps is not None
     return replace(device, strip=draw_strip(trace, ops, device.steps, device_window(ops)))

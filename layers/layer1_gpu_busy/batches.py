@@ -12,10 +12,10 @@ import numpy as np
 from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.model import BatchRow, Steps
 from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 
-def batch_table(trace: ChromeTrace, ops: DeviceOps, steps: Steps) -> tuple[BatchRow, ...]:
+def batch_table(trace: DeviceTrace, ops: DeviceOps, steps: Steps) -> tuple[BatchRow, ...]:
     """Medians over the steps with operations of each (kind, batch size), by kind and size."""
     busy_ns = busy_per_step(trace, ops, steps)
     members: dict[tuple[str, int], list[int]] = {}
@@ -25,7 +25,7 @@ def batch_table(trace: ChromeTrace, ops: DeviceOps, steps: Steps) -> tuple[Batch
     return tuple(_row(*key, members[key], steps, busy_ns) for key in sorted(members))
 
 
-def busy_per_step(trace: ChromeTrace, ops: DeviceOps, steps: Steps) -> I64:
+def busy_per_step(trace: DeviceTrace, ops: DeviceOps, steps: Steps) -> I64:
     """Union of the operations of each step; shape (steps,)."""
     step = step_of_operations(trace, ops, steps)
     mine = step != NO_STEP

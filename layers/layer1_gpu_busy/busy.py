@@ -26,25 +26,25 @@ from layers.layer1_gpu_busy.model import (
 )
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I32, I64, ChromeTrace, DeviceOps, TraceMeta
+from parsers.trace_model import I32, I64, DeviceOps, DeviceTrace, TraceMeta
 
 LONGEST_GAPS = 3
 """As many as tell whether one or two of them stand out."""
 PROFILER_STEP = re.compile(r"^ProfilerStep#?\d*")
 
 
-def devices_of(trace: ChromeTrace) -> list[int]:
+def devices_of(trace: DeviceTrace) -> list[int]:
     """The devices that the trace has operations of, ascending."""
     return _distinct(trace.device_ops.device)
 
 
-def untimed_devices(trace: ChromeTrace) -> list[tuple[int, int]]:
+def untimed_devices(trace: DeviceTrace) -> list[tuple[int, int]]:
     """The devices of which every operation lacks its time, and how many those are."""
     known = devices_of(trace)
     return [(device, n) for device, n in trace.zero_timestamps.items() if device not in known]
 
 
-def ops_of(trace: ChromeTrace, device: int) -> DeviceOps:
+def ops_of(trace: DeviceTrace, device: int) -> DeviceOps:
     """The operations of one device, by start (not copied where the trace has no other)."""
     mine = trace.device_ops.device == device
     return trace.device_ops if mine.all() else trace.device_ops.select(mine)
@@ -61,7 +61,7 @@ def kernel_time(ops: DeviceOps) -> Intervals:
     return union(ops.start_ns[kernels], ops.end_ns[kernels])
 
 
-def measure_busy(trace: ChromeTrace, ops: DeviceOps) -> DeviceBusy:
+def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
     """The ratios of one device (all `ops` are its own, at least one) over every window that the trace has."""
     device = int(ops.device[0])
     any_op, kernels = busy_time(ops), kernel_time(ops)
@@ -101,7 +101,7 @@ def device_window(ops: DeviceOps) -> Window:
     return Window(DEVICE_WINDOW, int(ops.start_ns.min()), int(ops.end_ns.max()))
 
 
-def steps_window(trace: ChromeTrace) -> Window | None:
+def steps_window(trace: DeviceTrace) -> Window | None:
     """From the first to the last ProfilerStep as the host saw them; None where the trace has none."""
     annotations = spans_of(trace, Role.ANNOTATION)
     steps = annotations.select(names_matching(trace, annotations, PROFILER_STEP))
@@ -125,7 +125,7 @@ def _sum_of_launches(ops: DeviceOps) -> int:
     return int(union_length(group, ops.start_ns, ops.end_ns, int(group.max()) + 1).sum())
 
 
-def _drained(trace: ChromeTrace, ops: DeviceOps, steps: Window) -> Window | None:
+def _drained(trace: DeviceTrace, ops: DeviceOps, steps: Window) -> Window | None:
     """From the first step to the end of all that was launched before the last one ended; None where no launch
     of theirs is known.
     """

@@ -24,7 +24,7 @@ from layers.layer1_gpu_busy.model import DeviceAnalysis, KernelRow, StepKind, St
 from layers.layer1_gpu_busy.runs import same_work
 from layers.layer1_gpu_busy.steps import step_of_operations
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_model import KERNEL, ChromeTrace, DeviceOps
+from parsers.trace_model import KERNEL, DeviceOps, DeviceTrace
 
 WHOLE_WINDOW = "device window"
 NO_NOISE_ESTIMATE = "one capture of each side: a difference hints where to look, and has no noise estimate"
@@ -35,7 +35,7 @@ class Side:
     """One device of one trace, analysed."""
 
     label: str
-    trace: ChromeTrace
+    trace: DeviceTrace
     ops: DeviceOps
     analysis: DeviceAnalysis
 

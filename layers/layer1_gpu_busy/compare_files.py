@@ -20,11 +20,11 @@ from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.scopes import short_paths
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
-from parsers.chrome_model import ChromeTrace
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput, UsageError
 from parsers.nsys_file import looks_like_nsys
 from parsers.nsys_sqlite import read_nsys_export
+from parsers.trace_model import DeviceTrace
 
 REMEDIES = {guard.code: guard.remedy for guard in DEVICE_GUARDS}
 
@@ -90,7 +90,7 @@ def _read(path: str, label: str, thresholds: Thresholds) -> _File:
     return _File(analysis, side, tuple(c for c in checked if c.fired))
 
 
-def _analysed(path: str) -> tuple[ChromeTrace, TraceAnalysis]:
+def _analysed(path: str) -> tuple[DeviceTrace, TraceAnalysis]:
     if looks_like_nsys(path):
         export = read_nsys_export(path)
         return export.trace, analyse_export(export)

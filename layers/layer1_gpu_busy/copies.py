@@ -15,7 +15,7 @@ import numpy as np
 from layers.evidence.intervals import subtract, total
 from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.model import CopyRow
-from parsers.chrome_model import MEMCPY, UNKNOWN_BYTES, Bools, ChromeTrace, DeviceOps
+from parsers.trace_model import MEMCPY, UNKNOWN_BYTES, Bools, DeviceOps, DeviceTrace
 
 UNKNOWN_DIRECTION = "unknown direction"
 TO_HOST = "DtoH"
@@ -47,7 +47,7 @@ def is_to_host(name: str) -> bool:
     return _route(name) == TO_HOST and not _MIGRATION.search(name)
 
 
-def copies_to_host(trace: ChromeTrace, ops: DeviceOps) -> Bools:
+def copies_to_host(trace: DeviceTrace, ops: DeviceOps) -> Bools:
     """Which operations copy from the device to host memory; shape (n,)."""
     is_copy = ops.kind == MEMCPY
     to_host = [i for i in np.unique(ops.name_id[is_copy]) if is_to_host(trace.names[i])]
@@ -68,7 +68,7 @@ def _route(name: str) -> str:
     return f"{long.group(1)[0]}to{long.group(2)[0]}" if long else ""
 
 
-def copy_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
+def copy_table(trace: DeviceTrace, ops: DeviceOps) -> tuple[CopyRow, ...]:
     """One row per direction for one device's copies, longest first; empty when it made none."""
     is_copy = ops.kind == MEMCPY
     name_ids = np.unique(ops.name_id[is_copy])

@@ -15,7 +15,7 @@ import numpy as np
 from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching
 from layers.layer1_gpu_busy.model import LaunchCoverage
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
-from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I64, Bools, DeviceOps, DeviceTrace, HostSpans
 
 BEGIN_CAPTURE = re.compile(r"StreamBeginCapture")
 END_CAPTURE = re.compile(r"StreamEndCapture")
@@ -24,7 +24,7 @@ END_SLACK = 1.25
 NEVER_NS = np.iinfo(np.int64).min
 
 
-def check_coverage(trace: ChromeTrace) -> LaunchCoverage:
+def check_coverage(trace: DeviceTrace) -> LaunchCoverage:
     """Count the kernel launches of all threads, and those under which no device operation was recorded."""
     calls = runtime_calls(trace)
     launches = calls.spans.select(calls.are(Purpose.LAUNCH))
@@ -72,7 +72,7 @@ def outermost(calls: HostSpans, flags: Bools) -> tuple[HostSpans, Bools]:
     return calls.select(first), np.logical_or.reduceat(flags, first) if len(first) else flags
 
 
-def _captured(trace: ChromeTrace, calls: HostSpans, launches: HostSpans) -> Bools:
+def _captured(trace: DeviceTrace, calls: HostSpans, launches: HostSpans) -> Bools:
     """Which launches lie between the begin of a stream capture on their thread and its end; one that is
     never ended runs to the end of the trace.
     """

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from parsers.chrome_model import I64, Bools
+from parsers.trace_model import I64, Bools
 
 Groups = npt.NDArray[np.integer[Any]]
 """A number for each interval that says which group it belongs to; shape (n,)."""

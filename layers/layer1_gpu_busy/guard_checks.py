@@ -21,9 +21,9 @@ from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Producer, Role
-from parsers.chrome_model import CategoryCount
 from parsers.loss import Loss
 from parsers.series_model import Metric
+from parsers.trace_model import CategoryCount
 
 MISSING_LAUNCH_TOLERANCE = 0.02
 """Launches cut off by the edges of a recording; all handed and collected real traces stay at 0."""

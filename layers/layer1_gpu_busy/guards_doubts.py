@@ -17,7 +17,7 @@ from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepTime
 from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE
 from layers.layer1_gpu_busy.thresholds import Word, word_of
-from parsers.chrome_model import NO_STREAM
+from parsers.trace_model import NO_STREAM
 
 STREAM_OVERLAP = 1.5
 """Times that the operations of one stream may cover the same moment, on average. A stream runs one after the

@@ -15,7 +15,7 @@ import numpy as np
 from layers.layer1_gpu_busy.grouped import inside_earlier
 from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.chrome_model import I8, I64, Bools, ChromeTrace, HostSpans
+from parsers.trace_model import I8, I64, Bools, DeviceTrace, HostSpans
 
 LEGACY_OPERATORS = "Operator"
 """The category under which the first Kineto (torch 1.8 to 1.11) files annotations too."""
@@ -27,13 +27,13 @@ _ROLES = tuple(Role)
 _CODE_OF = {role: code for code, role in enumerate(_ROLES)}
 
 
-def spans_of(trace: ChromeTrace, *roles: Role) -> HostSpans:
+def spans_of(trace: DeviceTrace, *roles: Role) -> HostSpans:
     """The host spans of the given roles, by start time."""
     return trace.host.select(np.isin(_role_codes(trace), [_CODE_OF[role] for role in roles]))
 
 
 @kept
-def process_of_track(trace: ChromeTrace) -> I64:
+def process_of_track(trace: DeviceTrace) -> I64:
     """A number for the process of each track; shape (tracks,)."""
     _, numbers = np.unique(np.array([track.pid for track in trace.tracks], str), return_inverse=True)
     return numbers
@@ -57,7 +57,7 @@ def by_thread(spans: HostSpans) -> ByThread:
 
 
 @kept
-def outermost_operators(trace: ChromeTrace) -> HostSpans:
+def outermost_operators(trace: DeviceTrace) -> HostSpans:
     """Operators that no other operator of their thread encloses: what a model's code calls itself."""
     operators = spans_of(trace, Role.OPERATOR)
     return operators.select(are_outermost(operators))
@@ -68,19 +68,19 @@ def are_outermost(spans: HostSpans) -> Bools:
     return ~inside_earlier(spans.track_id, spans.start_ns, spans.end_ns)
 
 
-def names_matching(trace: ChromeTrace, spans: HostSpans, pattern: re.Pattern[str]) -> Bools:
+def names_matching(trace: DeviceTrace, spans: HostSpans, pattern: re.Pattern[str]) -> Bools:
     """Which spans' names the pattern finds."""
     return names_that(trace, spans, lambda name: pattern.search(name) is not None)
 
 
-def names_that(trace: ChromeTrace, spans: HostSpans, fits: Callable[[str], bool]) -> Bools:
+def names_that(trace: DeviceTrace, spans: HostSpans, fits: Callable[[str], bool]) -> Bools:
     """Which spans have a name that fits; each distinct name is asked once."""
     name_ids, which = np.unique(spans.name_id, return_inverse=True)
     found = np.array([fits(trace.names[i]) for i in name_ids], bool)
     return found[which]
 
 
-def innermost_name(trace: ChromeTrace, spans: HostSpans, track_id: int, at_ns: int) -> str:
+def innermost_name(trace: DeviceTrace, spans: HostSpans, track_id: int, at_ns: int) -> str:
     """Name of the last span to start among those of a thread that cover a moment; empty when none does."""
     covering = np.flatnonzero(
         (spans.track_id == track_id) & (spans.start_ns <= at_ns) & (at_ns < spans.end_ns)
@@ -89,7 +89,7 @@ def innermost_name(trace: ChromeTrace, spans: HostSpans, track_id: int, at_ns: i
 
 
 @kept
-def _role_codes(trace: ChromeTrace) -> I8:
+def _role_codes(trace: DeviceTrace) -> I8:
     """For each host span the index into _ROLES of what it is; shape (n,)."""
     of_category = [_CODE_OF[ROLE_OF.get(category, Role.UNKNOWN)] for category in trace.categories]
     codes = np.array(of_category, np.int8)[trace.host.category_id]

@@ -21,7 +21,7 @@ from layers.layer1_gpu_busy.idle_places import split_by_place
 from layers.layer1_gpu_busy.model import Steps, Window
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, NO_STREAM, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, NO_STREAM, DeviceOps, DeviceTrace
 
 LARGEST_GAPS = 10
 """As many gaps as a reader looks at one by one."""
@@ -34,7 +34,7 @@ NO_THREAD = -1
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
-def idle_anatomy(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Window) -> IdleAnatomy:
+def idle_anatomy(trace: DeviceTrace, ops: DeviceOps, steps: Steps, window: Window) -> IdleAnatomy:
     """The idle time of one device inside the window, split twice; each split sums to it exactly."""
     launched = launched_by(trace, ops)
     idle = device_gaps(ops, window)
@@ -50,7 +50,7 @@ def idle_anatomy(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Windo
     )
 
 
-def stream_waits(trace: ChromeTrace, ops: DeviceOps) -> tuple[StreamWait, ...]:
+def stream_waits(trace: DeviceTrace, ops: DeviceOps) -> tuple[StreamWait, ...]:
     """Gaps between neighbours on each stream, as HTA classes them; one row per stream, by stream.
 
     Overlapping neighbours leave no gap. Without its launch in the trace an operation cannot show a host wait.
@@ -72,7 +72,7 @@ def stream_waits(trace: ChromeTrace, ops: DeviceOps) -> tuple[StreamWait, ...]:
 
 
 def _largest(
-    trace: ChromeTrace,
+    trace: DeviceTrace,
     ops: DeviceOps,
     launched: Launched,
     idle: DeviceGaps,
@@ -105,5 +105,5 @@ def _chief(parts: Mapping[_Word, I64], gap: int) -> _Word:
     return max(parts, key=lambda word: parts[word][gap])
 
 
-def _op_name(trace: ChromeTrace, ops: DeviceOps, op: int) -> str:
+def _op_name(trace: DeviceTrace, ops: DeviceOps, op: int) -> str:
     return "" if op == NO_OP else trace.names[ops.name_id[op]]

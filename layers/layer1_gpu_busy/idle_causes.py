@@ -41,7 +41,7 @@ from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, launched_by, named_blocking
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, DeviceOps, DeviceTrace, HostSpans
 
 WAITING_FRAME = re.compile(
     r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
@@ -60,7 +60,7 @@ NEVER_NS = np.iinfo(np.int64).min
 
 
 def split_by_cause(
-    trace: ChromeTrace, ops: DeviceOps, launched: Launched, idle: DeviceGaps
+    trace: DeviceTrace, ops: DeviceOps, launched: Launched, idle: DeviceGaps
 ) -> dict[Cause, I64]:
     """Time of each gap by cause: one array of shape (gaps,) a cause, which sum to the gaps' lengths."""
     parts = {cause: np.zeros(len(idle), np.int64) for cause in Cause}
@@ -120,7 +120,7 @@ class _Host:
     waits: ByThread
 
 
-def _host(trace: ChromeTrace, launched: Launched) -> _Host:
+def _host(trace: DeviceTrace, launched: Launched) -> _Host:
     calls = launched.calls
     annotations, frames = spans_of(trace, Role.ANNOTATION), spans_of(trace, Role.PYTHON)
     annotations = annotations.select(~names_that(trace, annotations, is_step_marker))
@@ -138,7 +138,7 @@ def _host(trace: ChromeTrace, launched: Launched) -> _Host:
     )
 
 
-def _blocking_copies(trace: ChromeTrace) -> Bools:
+def _blocking_copies(trace: DeviceTrace) -> Bools:
     """Copy calls that returned only after their copy was done, on whatever device, by name or as their times
     show.
     """

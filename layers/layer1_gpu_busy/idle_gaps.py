@@ -8,7 +8,7 @@ import numpy as np
 
 from layers.evidence.intervals import gaps, union
 from layers.layer1_gpu_busy.model import Window
-from parsers.chrome_model import I64, DeviceOps
+from parsers.trace_model import I64, DeviceOps
 
 NO_OP = -1
 

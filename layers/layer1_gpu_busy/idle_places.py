@@ -24,13 +24,13 @@ from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_gr
 from layers.layer1_gpu_busy.model import Steps
 from layers.layer1_gpu_busy.steps import NO_STEP, step_of_operations
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, Bools, DeviceOps, DeviceTrace
 
 READS_A_VALUE = re.compile(r"^aten::(item|_local_scalar_dense|is_nonzero|equal)$")
 """Operators that return a number of the device to the host, so the host waits in them."""
 
 
-def split_by_place(trace: ChromeTrace, ops: DeviceOps, steps: Steps, idle: DeviceGaps) -> dict[Place, I64]:
+def split_by_place(trace: DeviceTrace, ops: DeviceOps, steps: Steps, idle: DeviceGaps) -> dict[Place, I64]:
     """Time of each gap by place: one array of shape (gaps,) a place, which sum to the gaps' lengths."""
     parts = {place: np.zeros(len(idle), np.int64) for place in Place}
     step_of = np.append(step_of_operations(trace, ops, steps), NO_STEP)
@@ -56,7 +56,7 @@ def _opening_ns(steps: Steps) -> I64:
     return np.array([*opened, never], np.int64)
 
 
-def _after_sampling(trace: ChromeTrace, ops: DeviceOps, idle: DeviceGaps) -> Bools:
+def _after_sampling(trace: DeviceTrace, ops: DeviceOps, idle: DeviceGaps) -> Bools:
     """Which gaps follow an operation that hands a result to the host."""
     hands_over = copies_to_host(trace, ops) | in_groups(group_codes(trace, ops), [KernelGroup.SAMPLING])
     sampled: Bools = np.append(hands_over, False)[idle.before]
@@ -64,7 +64,7 @@ def _after_sampling(trace: ChromeTrace, ops: DeviceOps, idle: DeviceGaps) -> Boo
     return sampled
 
 
-def _reading(trace: ChromeTrace, at_ns: I64) -> Bools:
+def _reading(trace: DeviceTrace, at_ns: I64) -> Bools:
     """Whether some host thread was reading a value of the device at each moment."""
     operators = spans_of(trace, Role.OPERATOR)
     reads = operators.select(names_matching(trace, operators, READS_A_VALUE))

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from parsers.chrome_model import GRAPH, I8, MEMCPY, MEMSET, Bools, ChromeTrace, DeviceOps
+from parsers.trace_model import GRAPH, I8, MEMCPY, MEMSET, Bools, DeviceOps, DeviceTrace
 
 REMEMBERED_NAMES = 8192
 """Names whose group is kept: a trace has a few thousand distinct ones, and several tables ask for each."""
@@ -173,7 +173,7 @@ def group_of(kernel_name: str) -> KernelGroup:
     return next((p.group for p in PATTERNS if p.pattern.search(kernel_name)), KernelGroup.OTHER)
 
 
-def group_codes(trace: ChromeTrace, ops: DeviceOps) -> I8:
+def group_codes(trace: DeviceTrace, ops: DeviceOps) -> I8:
     """The index into GROUPS of each operation; shape (n,). Each distinct name is looked at once."""
     name_ids, which = np.unique(ops.name_id, return_inverse=True)
     codes = np.array([_CODE_OF[group_of(trace.names[i])] for i in name_ids], np.int8)[which]

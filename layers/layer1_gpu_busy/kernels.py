@@ -13,7 +13,7 @@ import numpy as np
 
 from layers.layer1_gpu_busy.kernel_groups import GROUPS, group_codes
 from layers.layer1_gpu_busy.model import KernelRow
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 TOP_KERNELS = 30
 """Rows that a reader looks through; the table says that there are more when there are."""
@@ -47,7 +47,7 @@ def name_totals(ops: DeviceOps) -> NameTotals:
 
 
 def kernel_table(
-    trace: ChromeTrace, ops: DeviceOps, busy_ns: int, top: int | None = TOP_KERNELS
+    trace: DeviceTrace, ops: DeviceOps, busy_ns: int, top: int | None = TOP_KERNELS
 ) -> tuple[KernelRow, ...]:
     """The `top` names (None: all) of one device by summed time; shares are of its union `busy_ns`."""
     totals = name_totals(ops)

@@ -20,12 +20,12 @@ from layers.layer1_gpu_busy.runtime_calls import (
     ids_of_several_processes,
     launched_by,
 )
-from parsers.chrome_model import I64, KERNEL, Bools, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, KERNEL, Bools, DeviceOps, DeviceTrace
 
 NS_PER_S = 1_000_000_000
 
 
-def launch_statistics(trace: ChromeTrace, ops: DeviceOps) -> LaunchStats:
+def launch_statistics(trace: DeviceTrace, ops: DeviceOps) -> LaunchStats:
     """Launch calls of one device against its operations; a field is None where nothing can be measured."""
     launched = launched_by(trace, ops)
     calls = launched.calls.spans
@@ -62,7 +62,7 @@ def queue_depth(ops: DeviceOps, launched: Launched, at_ns: I64) -> I64:
     return came - np.searchsorted(np.sort(done_ns), at_ns, side="right")
 
 
-def _launch_calls(trace: ChromeTrace, launched: Launched) -> Bools:
+def _launch_calls(trace: DeviceTrace, launched: Launched) -> Bools:
     """Outermost launch calls that put work on this device, or may have.
 
     A call with recorded operations belongs to their device. A kernel or graph launch without any (an

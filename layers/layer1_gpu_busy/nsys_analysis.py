@@ -20,8 +20,8 @@ from layers.layer1_gpu_busy.nsys_os_calls import launching_threads, os_call_rows
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
 from parsers.chrome_categories import Role
-from parsers.chrome_model import GRAPH, ChromeTrace, DeviceOps
 from parsers.nsys_model import CUT_BELOW_SHARE, NsysDevice, NsysExport
+from parsers.trace_model import GRAPH, DeviceOps, DeviceTrace
 
 
 def analyse_export(export: NsysExport) -> TraceAnalysis:
@@ -62,7 +62,7 @@ def _hull(windows: Mapping[int, Window]) -> tuple[int, int] | None:
     return min(w.start_ns for w in windows.values()), max(w.end_ns for w in windows.values())
 
 
-def process_rows(trace: ChromeTrace, devices: Sequence[NsysDevice]) -> tuple[ProcessRow, ...]:
+def process_rows(trace: DeviceTrace, devices: Sequence[NsysDevice]) -> tuple[ProcessRow, ...]:
     """The processes that launched something or ran something, by pid."""
     calls = runtime_calls(trace)
     launches = calls.spans.select(calls.are(Purpose.LAUNCH, Purpose.GRAPH_LAUNCH))
@@ -80,7 +80,7 @@ def process_rows(trace: ChromeTrace, devices: Sequence[NsysDevice]) -> tuple[Pro
     )
 
 
-def device_facts(trace: ChromeTrace, ops: DeviceOps, window: Window) -> DeviceFacts:
+def device_facts(trace: DeviceTrace, ops: DeviceOps, window: Window) -> DeviceFacts:
     """What is computed for one device (all `ops` are its own, at least one) beside its trace analysis."""
     replayed = ops.kind == GRAPH
     others = total(busy_time(ops.select(~replayed)))
@@ -95,7 +95,7 @@ def device_facts(trace: ChromeTrace, ops: DeviceOps, window: Window) -> DeviceFa
     )
 
 
-def without_pending_launches(trace: ChromeTrace) -> ChromeTrace:
+def without_pending_launches(trace: DeviceTrace) -> DeviceTrace:
     """The trace without the launches that each thread made after its last one with a recorded operation:
     where an export was cut, theirs lie beyond the cut.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from layers.layer1_gpu_busy.nsys_facts import OsCallRow
 from layers.layer1_gpu_busy.runtime_calls import Purpose, launched_by
-from parsers.chrome_model import I32, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I32, DeviceOps, DeviceTrace, HostSpans
 
 WAITS = re.compile(
     r"^(p?poll|epoll_p?wait\d?|p?select|pthread_(cond_\w*wait|mutex_\w*lock|rwlock_\w+lock|join|barrier_wait)"
@@ -26,7 +26,7 @@ NS_PER_S = 1_000_000_000
 
 
 def os_call_rows(
-    trace: ChromeTrace, os_calls: HostSpans, window_ns: tuple[int, int]
+    trace: DeviceTrace, os_calls: HostSpans, window_ns: tuple[int, int]
 ) -> tuple[OsCallRow, ...]:
     """One row per name, the longest in sum first, of calls that began inside the window; nested calls count
     for both names.
@@ -45,7 +45,7 @@ def os_call_rows(
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.name)))
 
 
-def launching_threads(trace: ChromeTrace, ops: DeviceOps) -> I32:
+def launching_threads(trace: DeviceTrace, ops: DeviceOps) -> I32:
     """The tracks whose calls launched any of the operations, else those that made a launch call at all."""
     launched = launched_by(trace, ops)
     if launched.known.any():

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from layers.layer1_gpu_busy.host_stack import spans_of
 from layers.layer1_gpu_busy.model import OperatorRow, Step, Steps
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, ChromeTrace
+from parsers.trace_model import I64, DeviceTrace
 
 TOP_OPERATORS = 40
 """Rows that a reader looks through; operators that grow come first."""
@@ -32,7 +32,7 @@ GROWTH_PER_ITEM = 0.5
 clear of rounding in the medians, while counts that do not depend on the batch have slope 0. (Ours.)"""
 
 
-def operators_per_step(trace: ChromeTrace, steps: Steps) -> tuple[OperatorRow, ...]:
+def operators_per_step(trace: DeviceTrace, steps: Steps) -> tuple[OperatorRow, ...]:
     """Operators by calls per step, growing ones first; empty without annotated steps on the host."""
     if not steps.on_host:
         return ()
@@ -52,7 +52,7 @@ def operators_per_step(trace: ChromeTrace, steps: Steps) -> tuple[OperatorRow, .
     return tuple(order[:TOP_OPERATORS])
 
 
-def _counts(trace: ChromeTrace, steps: Iterable[Step]) -> tuple[I64, I64]:
+def _counts(trace: DeviceTrace, steps: Iterable[Step]) -> tuple[I64, I64]:
     """The most frequent operators and how often each step calls them; shapes (names,) and (names, steps)."""
     windows = np.array([(s.host_start_ns, s.host_end_ns) for s in steps], np.int64).reshape(-1, 2)
     operators = spans_of(trace, Role.OPERATOR)

@@ -11,13 +11,13 @@ from layers.evidence.intervals import intersect, total
 from layers.layer1_gpu_busy.busy import busy_time, kernel_time
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Overlap
-from parsers.chrome_model import Bools, ChromeTrace, DeviceOps
+from parsers.trace_model import Bools, DeviceOps, DeviceTrace
 
 EXPOSED_SHARE = 0.05
 """Of the window: TraceLens's limit of exposed communication, up to which it is not worth a word."""
 
 
-def communication_overlap(trace: ChromeTrace, ops: DeviceOps) -> Overlap | None:
+def communication_overlap(trace: DeviceTrace, ops: DeviceOps) -> Overlap | None:
     """Communication against computation of one device; None when it ran no communication kernel."""
     return overlap_of(ops, in_groups(group_codes(trace, ops), [KernelGroup.COMMUNICATION]))
 

@@ -20,7 +20,7 @@ from layers.layer1_gpu_busy.host_stack import names_that, process_of_track, span
 from layers.layer1_gpu_busy.model import PhaseRow
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, Bools, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I64, Bools, DeviceOps, DeviceTrace, HostSpans
 
 TOP_PHASES = 20
 """Rows that a reader looks through."""
@@ -29,7 +29,7 @@ COUNTER = re.compile(r"#\d+$")
 """A running number at the end of a name: ranges that differ only in it are one phase."""
 
 
-def phase_table(trace: ChromeTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
+def phase_table(trace: DeviceTrace, ops: DeviceOps) -> tuple[PhaseRow, ...]:
     """The names with the most summed host time, most first; empty where nobody annotated anything."""
     ranges = spans_of(trace, Role.ANNOTATION)
     ranges = ranges.select(~names_that(trace, ranges, is_step_marker))
@@ -59,7 +59,7 @@ class _Launches:
         return others
 
 
-def _phase_names(trace: ChromeTrace, ranges: HostSpans) -> tuple[list[str], I64]:
+def _phase_names(trace: DeviceTrace, ranges: HostSpans) -> tuple[list[str], I64]:
     """The phases by name, and the phase of each range."""
     name_ids, which = np.unique(ranges.name_id, return_inverse=True)
     stripped = np.array([COUNTER.sub("", trace.names[i]) for i in name_ids], object)

@@ -22,8 +22,8 @@ from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import DeviceBusy, Overlap
 from layers.layer1_gpu_busy.overlap import communication_overlap
-from parsers.chrome_model import ChromeTrace, DeviceOps
 from parsers.errors import UsageError
+from parsers.trace_model import DeviceOps, DeviceTrace
 
 STRAGGLER_SHARE = 0.5
 """How much of the waiting must be put down to one rank to suspect it, and without the longest wait too to
@@ -100,7 +100,7 @@ def straggler_text(table: RankTable) -> str:
     return f"{likely}rank {table.suspect.rank}: {table.because}"
 
 
-def rank_trace(trace: ChromeTrace, ops: DeviceOps, busy: DeviceBusy) -> RankTrace:
+def rank_trace(trace: DeviceTrace, ops: DeviceOps, busy: DeviceBusy) -> RankTrace:
     """One rank's part of the table, from one device of its trace; small, whatever the trace's size."""
     communicates = in_groups(group_codes(trace, ops), [KernelGroup.COMMUNICATION])
     groups = [c.group_size for c in trace.collectives if c.device == busy.device and c.group_size > 0]

@@ -20,7 +20,7 @@ from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.layer1_gpu_busy.copies import copies_to_host
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.runtime_calls import Launched, Purpose
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 REGULAR_WITHIN = 0.5
 REGULAR_SHARE = 0.8
@@ -57,7 +57,7 @@ class _Marks:
     boundary_ns: I64
 
 
-def find_repetition(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> Repetition | None:
+def find_repetition(trace: DeviceTrace, ops: DeviceOps, launched: Launched) -> Repetition | None:
     """The longest regular period of the most trusted kind of mark; None when nothing passes."""
     kinds = (
         ("repetition of a graph launch", _graph_launches(trace, ops, launched)),
@@ -87,7 +87,7 @@ def _alike(values: I64) -> bool:
     return middle > 0 and float(near.mean()) >= REGULAR_SHARE
 
 
-def _graph_launches(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> Iterator[_Marks]:
+def _graph_launches(trace: DeviceTrace, ops: DeviceOps, launched: Launched) -> Iterator[_Marks]:
     """Replays of each graph, told apart by id, first operation and length; then all of them as one."""
     of_graph = np.flatnonzero(launched.by(Purpose.GRAPH_LAUNCH))
     _, first, length = np.unique(launched.call[of_graph], return_index=True, return_counts=True)
@@ -99,13 +99,13 @@ def _graph_launches(trace: ChromeTrace, ops: DeviceOps, launched: Launched) -> I
     yield _Marks("any graph", np.sort(ops.start_ns[replay]))
 
 
-def _sampling_kernels(trace: ChromeTrace, ops: DeviceOps) -> Iterator[_Marks]:
+def _sampling_kernels(trace: DeviceTrace, ops: DeviceOps) -> Iterator[_Marks]:
     samples = np.flatnonzero(in_groups(group_codes(trace, ops), [KernelGroup.SAMPLING]))
     for same in _alike_rows(ops.name_id[samples][:, None]):
         yield _Marks(trace.names[ops.name_id[samples[same[0]]]], ops.start_ns[samples[same]] + 1)
 
 
-def _copies_to_host(trace: ChromeTrace, ops: DeviceOps) -> Iterator[_Marks]:
+def _copies_to_host(trace: DeviceTrace, ops: DeviceOps) -> Iterator[_Marks]:
     copies = np.flatnonzero(copies_to_host(trace, ops))
     for same in _alike_rows(ops.nbytes[copies][:, None]):
         yield _Marks(trace.names[ops.name_id[copies[same[0]]]], ops.start_ns[copies[same]] + 1)

@@ -23,7 +23,7 @@ from layers.layer1_gpu_busy.coverage import among, outermost, tied
 from layers.layer1_gpu_busy.host_stack import names_matching
 from layers.layer1_gpu_busy.model import ReplayCheck
 from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, in_graph, runtime_calls
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I64, DeviceOps, DeviceTrace, HostSpans
 
 WHOLE_DEVICE_WAIT = re.compile(r"^(cudaDevice|hipDevice|cuCtx|hipCtx|cudaThread)Synchronize")
 
@@ -31,7 +31,7 @@ REFERENCES = 64
 """Lists of operations that a replay is compared with, the most frequent first: a bound on time, no more."""
 
 
-def check_replays(trace: ChromeTrace, ops: DeviceOps) -> ReplayCheck:
+def check_replays(trace: DeviceTrace, ops: DeviceOps) -> ReplayCheck:
     """Compare the graph launches of the trace with the operations recorded for one device (at least one).
 
     A launch counts for this device when its operations are on it, or on no device at all.
@@ -66,7 +66,7 @@ def _bounds(ops: DeviceOps, possible: Intervals) -> tuple[float | None, float | 
     return total(seen) / (last_ns - first_ns), total(both) / (last_ns - first_ns)
 
 
-def _possible_time(trace: ChromeTrace, ops: DeviceOps, calls: Calls, uncovered: HostSpans) -> Intervals:
+def _possible_time(trace: DeviceTrace, ops: DeviceOps, calls: Calls, uncovered: HostSpans) -> Intervals:
     """When the uncovered replays could have run."""
     end_of_trace = int(np.concatenate((ops.end_ns, uncovered.end_ns)).max())
     if trace.recorded_ns is not None:
@@ -76,7 +76,7 @@ def _possible_time(trace: ChromeTrace, ops: DeviceOps, calls: Calls, uncovered: 
     return union(uncovered.start_ns, np.append(waits.end_ns, end_of_trace)[next_wait])
 
 
-def _whole_device_waits(trace: ChromeTrace, ops: DeviceOps, calls: Calls) -> HostSpans:
+def _whole_device_waits(trace: DeviceTrace, ops: DeviceOps, calls: Calls) -> HostSpans:
     """The waits after which the device had run all that was launched before, by start."""
     processes = {trace.tracks[track].pid for track in np.unique(calls.spans.track_id)}
     one_device = len(ops) == len(trace.device_ops) and len(processes) == 1

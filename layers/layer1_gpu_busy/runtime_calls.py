@@ -17,14 +17,14 @@ import numpy as np
 from layers.layer1_gpu_busy.host_stack import names_matching, process_of_track, spans_of
 from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import Role
-from parsers.chrome_model import (
+from parsers.trace_model import (
     I8,
     I64,
     NO_CORRELATION,
     PROCESS_SHIFT,
     Bools,
-    ChromeTrace,
     DeviceOps,
+    DeviceTrace,
     HostSpans,
 )
 
@@ -98,7 +98,7 @@ class Calls:
 
 
 @kept
-def runtime_calls(trace: ChromeTrace) -> Calls:
+def runtime_calls(trace: DeviceTrace) -> Calls:
     """The runtime and driver calls; each distinct name is looked at once."""
     spans = spans_of(trace, Role.RUNTIME)
     name_ids, which = np.unique(spans.name_id, return_inverse=True)
@@ -106,7 +106,7 @@ def runtime_calls(trace: ChromeTrace) -> Calls:
     return Calls(spans, purpose[which])
 
 
-def named_blocking(trace: ChromeTrace, calls: Calls) -> Bools:
+def named_blocking(trace: DeviceTrace, calls: Calls) -> Bools:
     """Which calls are copies that return when the copy is done, by their names."""
     return calls.are(Purpose.COPY) & ~names_matching(trace, calls.spans, RETURNS_AT_ONCE)
 
@@ -152,7 +152,7 @@ def in_graph(ops: DeviceOps, replayed: Bools) -> Bools:
 
 
 @kept
-def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
+def launched_by(trace: DeviceTrace, ops: DeviceOps) -> Launched:
     """Tie operations to their calls by correlation id; O(n log n). CUPTI numbers from 1, so 0 ties nothing.
 
     Where several calls share an id (files of several ranks merged into one) the first is taken. Calls of
@@ -181,7 +181,7 @@ def launched_by(trace: ChromeTrace, ops: DeviceOps) -> Launched:
 
 
 @kept
-def ids_of_several_processes(trace: ChromeTrace) -> int:
+def ids_of_several_processes(trace: DeviceTrace) -> int:
     """How many correlation ids calls of more than one process bear: each process numbers its own."""
     calls, process = runtime_calls(trace), process_of_track(trace)
     rows = np.flatnonzero(calls.spans.correlation > 0)

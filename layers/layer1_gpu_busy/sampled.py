@@ -22,8 +22,8 @@ from layers.layer1_gpu_busy.sampled_model import (
     Span,
     Stats,
 )
-from parsers.chrome_model import I64
 from parsers.series_model import F64, NO_PROCESS, Metric, SampledFile, Series
+from parsers.trace_model import I64
 
 RAMP_LEVEL = 0.9
 """Of the 90th percentile: where a series has come up. perfkit's choice, far above the noise of a steady

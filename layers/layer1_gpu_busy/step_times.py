@@ -11,7 +11,7 @@ import numpy as np
 from layers.evidence.intervals import covered
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.model import Steps, StepTime
-from parsers.chrome_model import DeviceOps
+from parsers.trace_model import DeviceOps
 
 NO_TIME = StepTime(0, 0, 0)
 

@@ -20,13 +20,13 @@ from layers.layer1_gpu_busy.model import Step, StepKind, Steps
 from layers.layer1_gpu_busy.repetition import RULE, find_repetition
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps, HostSpans
+from parsers.trace_model import I64, DeviceOps, DeviceTrace, HostSpans
 
 NO_STEP = -1
 DEVICE_ANNOTATIONS = "gpu_user_annotation"
 
 
-def find_steps(trace: ChromeTrace, ops: DeviceOps) -> Steps:
+def find_steps(trace: DeviceTrace, ops: DeviceOps) -> Steps:
     """The steps of one device in time order, or why none were found.
 
     A step without operations of this device is kept (its device times are then its annotation's start): that
@@ -48,7 +48,7 @@ def find_steps(trace: ChromeTrace, ops: DeviceOps) -> Steps:
     return _steps(repetition.method, ops, launched, windows, on_host=False)
 
 
-def step_of_operations(trace: ChromeTrace, ops: DeviceOps, steps: Steps) -> I64:
+def step_of_operations(trace: DeviceTrace, ops: DeviceOps, steps: Steps) -> I64:
     """Which of `steps.steps` each operation belongs to, NO_STEP where none; shape (n,)."""
     start_ns = np.array([s.host_start_ns for s in steps.steps], np.int64)
     end_ns = np.array([s.host_end_ns for s in steps.steps], np.int64)
@@ -66,7 +66,7 @@ class _Windows:
 
 
 def _annotated(
-    trace: ChromeTrace, ops: DeviceOps, launched: Launched, family: Family, *, on_host: bool
+    trace: DeviceTrace, ops: DeviceOps, launched: Launched, family: Family, *, on_host: bool
 ) -> Steps:
     spans = _markers(trace, family, on_host)
     tracks = [spans.select(spans.track_id == track) for track in np.unique(spans.track_id)]
@@ -78,7 +78,7 @@ def _annotated(
     return max(found, key=lambda steps: sum(s.operations for s in steps.steps), default=Steps("", ()))
 
 
-def _markers(trace: ChromeTrace, family: Family, on_host: bool) -> HostSpans:
+def _markers(trace: DeviceTrace, family: Family, on_host: bool) -> HostSpans:
     """The family's annotations that lie in no other of the same thread."""
     if on_host:
         spans = spans_of(trace, Role.ANNOTATION)
@@ -90,18 +90,18 @@ def _markers(trace: ChromeTrace, family: Family, on_host: bool) -> HostSpans:
     return spans.select(are_outermost(spans))
 
 
-def _by_tag_name(trace: ChromeTrace, spans: HostSpans, family: Family) -> list[HostSpans]:
+def _by_tag_name(trace: DeviceTrace, spans: HostSpans, family: Family) -> list[HostSpans]:
     """Tags with free names apart: of `schedule[batch=8]` and `forward[batch=8]` only one can be the step."""
     kinds = np.array([tag.kind for tag in _tags(trace, spans, family)])
     return [spans.select(kinds == kind) for kind in np.unique(kinds)]
 
 
-def _tags(trace: ChromeTrace, spans: HostSpans, family: Family) -> list[StepTag]:
+def _tags(trace: DeviceTrace, spans: HostSpans, family: Family) -> list[StepTag]:
     tags = {i: read_tag(family, trace.names[i]) for i in np.unique(spans.name_id)}
     return [tag for i in spans.name_id if (tag := tags[i]) is not None]
 
 
-def _windows(trace: ChromeTrace, spans: HostSpans, family: Family) -> _Windows:
+def _windows(trace: DeviceTrace, spans: HostSpans, family: Family) -> _Windows:
     names = [trace.names[i] for i in spans.name_id]
     return _Windows(spans.start_ns, spans.end_ns, names, _tags(trace, spans, family))
 
@@ -162,7 +162,7 @@ def _extents(ops: DeviceOps, of: I64, start_ns: I64, end_ns: I64) -> tuple[I64, 
     return first_ns, last_ns, operations
 
 
-def _why_none(trace: ChromeTrace) -> str:
+def _why_none(trace: DeviceTrace) -> str:
     if not len(trace.host):
         return f"the trace holds no host spans; {RULE}"
     return f"no annotation of a known form launched work on this device; {RULE}"

@@ -19,7 +19,7 @@ from layers.layer1_gpu_busy.idle_gaps import DeviceGaps, device_gaps
 from layers.layer1_gpu_busy.kernel_groups import GROUPS, KernelGroup, group_codes
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Step, Steps, Strip, StripLane, Window, column_edges
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 COLUMNS = 400
 """About two pixels each in a figure as wide as a page."""
@@ -47,7 +47,7 @@ def drawn_devices(devices: Sequence[DeviceAnalysis]) -> list[int]:
     return sorted(places, key=lambda place: ratios[place] or 0.0)[:MAX_STRIPS]
 
 
-def draw_strip(trace: ChromeTrace, ops: DeviceOps, steps: Steps, window: Window) -> Strip | None:
+def draw_strip(trace: DeviceTrace, ops: DeviceOps, steps: Steps, window: Window) -> Strip | None:
     """The strip of one device, None where its window has no length."""
     step_name, start_ns, end_ns = _stretch(steps, window)
     if end_ns <= start_ns:
@@ -91,20 +91,20 @@ def _typical(ended: Sequence[tuple[Step, int]]) -> tuple[Step, int]:
     return sorted(inner, key=lambda pair: pair[1] - pair[0].start_ns)[(len(inner) - 1) // 2]
 
 
-def _lanes(trace: ChromeTrace, ops: DeviceOps, edges_ns: I64) -> tuple[StripLane, ...]:
+def _lanes(trace: DeviceTrace, ops: DeviceOps, edges_ns: I64) -> tuple[StripLane, ...]:
     """The streams with most operations, by number."""
     streams, counts = np.unique(ops.stream, return_counts=True)
     busiest = streams[np.argsort(-counts, kind="stable")][:MAX_LANES]
     return tuple(_lane(trace, ops.select(ops.stream == stream), edges_ns) for stream in np.sort(busiest))
 
 
-def _lane(trace: ChromeTrace, ops: DeviceOps, edges_ns: I64) -> StripLane:
+def _lane(trace: DeviceTrace, ops: DeviceOps, edges_ns: I64) -> StripLane:
     busy_ns = covered(union(ops.start_ns, ops.end_ns), edges_ns[:-1], edges_ns[1:])
     kinds = _kinds(trace, ops, int(edges_ns[0]), int(edges_ns[-1]))
     return StripLane(int(ops.stream[0]), kinds, tuple(busy_ns.tolist()))
 
 
-def _kinds(trace: ChromeTrace, ops: DeviceOps, start_ns: int, end_ns: int) -> tuple[str, ...]:
+def _kinds(trace: DeviceTrace, ops: DeviceOps, start_ns: int, end_ns: int) -> tuple[str, ...]:
     """What takes the time of one stream, most first."""
     time_ns = np.minimum(ops.end_ns, end_ns) - np.maximum(ops.start_ns, start_ns)
     by_group = np.bincount(group_codes(trace, ops), time_ns, len(GROUPS))

@@ -10,8 +10,8 @@ from layers.evidence.measurement import Artifact
 from layers.layer1_gpu_busy.model import DeviceAnalysis, LaunchCoverage
 from layers.layer1_gpu_busy.nsys_facts import NsysFacts
 from layers.layer1_gpu_busy.ranks import RankTrace
-from parsers.chrome_model import CategoryCount, TraceMeta
 from parsers.loss import Loss
+from parsers.trace_model import CategoryCount, TraceMeta
 
 CHROME_TRACE, NSYS = "chrome-trace", "nsys"
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from layers.collectors.gpu.fields import CPU_BUSY, CPU_CORES, CPU_OURS, PROCESS_LISTED, PROCESSES
 from layers.evidence.intervals import union
 from layers.preflight.gpu_choice import BUSY_PCT, GIB, MEMORY_MOVES_BYTES
-from parsers.chrome_model import I64
 from parsers.series_model import F64, NO_DEVICE, NO_PROCESS, Metric, Series
+from parsers.trace_model import I64
 
 FOREIGN_CPU_SHARE = 0.10
 """Of the machine's cores, kept busy by others. perfkit's choice: daemons and monitors stay below."""

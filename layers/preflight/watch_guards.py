@@ -14,8 +14,8 @@ from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import FEW, counted, first_few, limit, pct
 from layers.preflight.gpu_choice import BUSY_PCT, MEMORY_MOVES_BYTES, MIN_SAMPLES
 from layers.preflight.watch import FOREIGN_CPU_SHARE, Arrival, Stretch, foreign_cpu_share, times
-from parsers.chrome_model import I64
 from parsers.series_model import NO_DEVICE
+from parsers.trace_model import I64
 
 MIN_COVERED_SHARE = 0.8
 """Of the time of a watch. perfkit's choice: the start of the samplers stays above."""

@@ -19,7 +19,7 @@ import numpy as np
 from layers.layer1_gpu_busy.roofline.bounds import BYTES_PER_ELEMENT, Side
 from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 REMEMBERED_SHAPES = 8192
 """Recorded operators repeat a few hundred shapes; each is read once."""
@@ -119,7 +119,7 @@ def _element(list_json: str, place: int) -> object:
     return values[place] if isinstance(values, list) and place < len(values) else None
 
 
-def product_rows(trace: ChromeTrace, ops: DeviceOps) -> tuple[ProductRow, ...]:
+def product_rows(trace: DeviceTrace, ops: DeviceOps) -> tuple[ProductRow, ...]:
     """One row a distinct product that launched work on this device, longest first."""
     products = [product_of(trace.names[g.name_id], g.dims_json, g.types_json) for g in trace.gemms]
     device_ns = _device_ns(trace, ops)
@@ -131,7 +131,7 @@ def product_rows(trace: ChromeTrace, ops: DeviceOps) -> tuple[ProductRow, ...]:
     return tuple(sorted(rows, key=lambda row: -row.total_ns))
 
 
-def _device_ns(trace: ChromeTrace, ops: DeviceOps) -> I64:
+def _device_ns(trace: DeviceTrace, ops: DeviceOps) -> I64:
     """Summed device time of the work launched inside each recorded operator; shape (operators,)."""
     launched = launched_by(trace, ops)
     track = np.array([g.track_id for g in trace.gemms], np.int64)

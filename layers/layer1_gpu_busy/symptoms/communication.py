@@ -24,7 +24,7 @@ from layers.layer1_gpu_busy.symptoms.facts import (
     all_of,
     window_text,
 )
-from parsers.chrome_model import Bools
+from parsers.trace_model import Bools
 
 HIDDEN_SHARE = 0.70
 """TraceLens: of the communication time."""

@@ -25,7 +25,7 @@ from layers.layer1_gpu_busy.symptoms.facts import (
     all_of,
     window_text,
 )
-from parsers.chrome_model import MEMCPY
+from parsers.trace_model import MEMCPY
 
 F64 = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from layers.evidence.wording import counted, pct, time_text
 from layers.layer1_gpu_busy.idle_model import IdleAnatomy
 from layers.layer1_gpu_busy.model import CopyRow, DeviceBusy, LaunchStats, ReplayCheck, Steps, Symptom, Window
 from layers.layer1_gpu_busy.runtime_calls import Launched
-from parsers.chrome_model import I64, ChromeTrace, DeviceOps
+from parsers.trace_model import I64, DeviceOps, DeviceTrace
 
 TRACELENS = "TraceLens"
 HTA = "Holistic Trace Analysis"
@@ -36,7 +36,7 @@ class SymptomFacts:
     `launched` has the call of each operation, `step_of` the index of its step (NO_STEP: in none).
     """
 
-    trace: ChromeTrace
+    trace: DeviceTrace
     ops: DeviceOps
     launched: Launched
     busy: DeviceBusy

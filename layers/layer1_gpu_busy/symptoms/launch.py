@@ -30,7 +30,7 @@ from layers.layer1_gpu_busy.symptoms.facts import (
     window_text,
 )
 from parsers.chrome_categories import Role
-from parsers.chrome_model import KERNEL, HostSpans
+from parsers.trace_model import KERNEL, HostSpans
 
 IDLE_SHARE = 0.15
 """TraceLens: of the steps, or of the device window where there are none."""

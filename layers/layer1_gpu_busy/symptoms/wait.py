@@ -26,7 +26,7 @@ from layers.layer1_gpu_busy.symptoms.facts import (
     window_text,
 )
 from parsers.chrome_categories import Role
-from parsers.chrome_model import I64, HostSpans
+from parsers.trace_model import I64, HostSpans
 
 START_GAP_SHARE = 0.05
 """perfkit's proposal: of the time from one step's start to the next one's."""

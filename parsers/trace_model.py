@@ -1,8 +1,9 @@
-"""The tables that a chrome trace is read into: plain numpy columns, times in integer nanoseconds.
+"""The tables that a trace is read into: plain numpy columns, times in integer nanoseconds.
 
-Two tables hold the events (work on the device, spans on the host); names and tracks are interned. All times
-share one clock, the trace's own (`ts` of the file, in ns). The tables are sorted by start time, of equal
-starts the longest first. Nothing here knows how the file was laid out, and nothing judges.
+A chrome trace and an export of nsys fill the same ones. Two hold the events (work on the device, spans on the
+host); names and tracks are interned. All times share one clock, the trace's own (`ts` of the file, in ns).
+The tables are sorted by start time, of equal starts the longest first. Nothing here knows how the file was
+laid out, and nothing judges.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class DeviceOps:
     """Work on a device, one row an operation: kernels (nodes of replayed graphs too), copies and sets.
 
     All arrays have shape (n,). `kind` is KERNEL, MEMCPY, MEMSET or GRAPH (a whole replay as one interval,
-    whose nodes are not recorded); `name_id` indexes `ChromeTrace.names`; `stream`, `correlation` and
+    whose nodes are not recorded); `name_id` indexes `DeviceTrace.names`; `stream`, `correlation` and
     `nbytes` are NO_STREAM, NO_CORRELATION and UNKNOWN_BYTES where the file has none; `graph_id` is 0
     outside graphs and in files that do not record it. `end_ns >= start_ns` holds.
     """
@@ -69,8 +70,8 @@ class DeviceOps:
 class HostSpans:
     """Spans on host threads, one row a complete event: runtime calls, operators, annotations, Python frames.
 
-    All arrays have shape (n,). `category_id` indexes `ChromeTrace.categories`, `name_id`
-    `ChromeTrace.names`, `track_id` `ChromeTrace.tracks`. `correlation` ties a runtime or driver call to the
+    All arrays have shape (n,). `category_id` indexes `DeviceTrace.categories`, `name_id`
+    `DeviceTrace.names`, `track_id` `DeviceTrace.tracks`. `correlation` ties a runtime or driver call to the
     device operations that it launched (many to one for graphs) and is NO_CORRELATION elsewhere. Python
     frames shorter than PYTHON_FRAME_FLOOR_NS are not kept (they are counted in the inventory).
     """
@@ -162,8 +163,8 @@ class TraceMeta:
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class ChromeTrace:
-    """One chrome trace, read.
+class DeviceTrace:
+    """One trace, read.
 
     `recorded_ns` is the recorded window (the profiler's own span where the file has one, else first to last
     event of any kind), None for an empty file. `zero_timestamps` counts, per device, operations written
