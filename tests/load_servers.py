@@ -13,6 +13,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 CLOSE = "close"
 HANG = "hang"
@@ -62,9 +63,11 @@ def serving(script: Callable[[Asked], Script], tls: ssl.SSLContext | None = None
     """A server that plays the script of each request."""
     server, ready = Server(), threading.Event()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    held = set[asyncio.Task[Any] | None]()  # a loop holds its tasks weakly: one that hangs would be collected
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
+        held.add(asyncio.current_task())
         try:
             quiet = (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError)
             with contextlib.suppress(*quiet):

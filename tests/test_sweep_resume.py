@@ -14,10 +14,11 @@ import pytest
 from layers.collectors.load.records import Outcome, Phase
 from tests.evidence_builders import start_process
 from tests.load_builders import whole
-from tests.load_servers import Server, serving
+from tests.load_servers import HANG, Asked, Script, Server, serving
 from tests.sweep_runs import REQUESTS, read_all, sweep_plan, swept
 
 LONG_S = 60.0
+NEVER = 10**9
 SWEEP = """
 import sys
 from pathlib import Path
@@ -34,14 +35,13 @@ def measured_texts(server: Server) -> Counter[bytes]:
 
 
 def kill_when_asked(server: Server, folder: Path, asked: int) -> None:
-    """Run the sweep in a process of its own and kill that once the server was asked so often; the sweep may
-    be through before."""
+    """Run the sweep in a process of its own and kill that once the server was asked so often."""
     process = start_process(SWEEP, str(folder), str(server.port))
     give_up = time.monotonic() + LONG_S
-    while len(server.asked) < asked and process.poll() is None:
-        assert time.monotonic() < give_up
+    while len(server.asked) < asked:
+        assert time.monotonic() < give_up and process.poll() is None
         time.sleep(0.005)
-    orphans = psutil.Process(process.pid).children() if process.poll() is None else []
+    orphans = psutil.Process(process.pid).children()
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert psutil.wait_procs(orphans, timeout=LONG_S)[1] == []
@@ -51,10 +51,17 @@ def kill_when_asked(server: Server, folder: Path, asked: int) -> None:
 def test_no_request_is_lost_or_sent_twice_however_often_a_sweep_is_killed(
     tmp_path: Path, kills: tuple[int, ...]
 ) -> None:
-    folder = tmp_path / "sweep"
-    with serving(lambda _: [0.01, *whole()]) as server:
+    folder, held = tmp_path / "sweep", iter(kills)
+    until = next(held)
+
+    def script(asked: Asked) -> Script:
+        """From the one on at which the sweep is to be killed, no answer comes."""
+        return [HANG] if asked.number + 1 >= until else [0.01, *whole()]
+
+    with serving(script) as server:
         for asked in kills:
             kill_when_asked(server, folder, asked)
+            until = next(held, NEVER)
         assert swept(folder, sweep_plan(server.port)) == ""
         texts = measured_texts(server)
     parts = read_all(folder)

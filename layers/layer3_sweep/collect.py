@@ -213,6 +213,7 @@ class Sweep:
             processes=min(processes, key.load.concurrency or processes),
             seed=plan.seed + 1000 * key.repeat + part.number,
             nonce=f"{plan.seed}-{key.name}" if plan.fresh else "",
+            server_gone_s=plan.server_gone_s,
             done=tuple(sorted({r.sequence for r in chain(*earlier) if r.phase is Phase.MEASURED})),
         )
 

@@ -63,7 +63,8 @@ class SweepPlan:
     `extent` is that of every pass, but for the warm-up of as many requests as are in flight. `cells` are the
     settings of each cell of a grid: one without settings where there is no grid. `data` says where items come
     from, in words that `data_sets` understands. `processes`: None takes as many as the events ask for;
-    `sample`: whether devices, host and metrics are sampled.
+    `sample`: whether devices, host and metrics are sampled. `server_gone_s`: without a connection and an
+    answer for so long, the server is gone.
     """
 
     subject: Subject
@@ -81,6 +82,7 @@ class SweepPlan:
     processes: int | None = None
     time_budget_s: float | None = None
     sample: bool = True
+    server_gone_s: float = 10.0
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
