@@ -60,6 +60,13 @@ class DataSet(Protocol):
     def regime(self) -> str:
         """What a content cache of the server sees, in words: fresh items for each part, the same ones, …"""
 
+    @property
+    def recurring(self) -> bool:
+        """Whether the same items come in every part, so that answers can be compared item by item."""
+
+    def nonce(self, part: str) -> str:
+        """What `LoadPlan.nonce` of a part is to be: "" where items go out as they are."""
+
     def measured(self, part: str) -> Sequence[Item]: ...
 
     def warmup(self, part: str) -> Sequence[Item]: ...
