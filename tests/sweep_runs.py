@@ -23,7 +23,10 @@ REQUESTS = 24
 class Numbered:
     """As many items a pass as it has requests, each with a text of its own."""
 
-    name, regime = "numbered", "new items for each part"
+    name, regime, recurring = "numbered", "new items for each part", False
+
+    def nonce(self, part: str) -> str:
+        return ""
 
     def measured(self, part: str) -> Sequence[Item]:
         return [Item(f"i{n}", text=f"measured {part} {n}.") for n in range(REQUESTS)]

@@ -212,7 +212,7 @@ class Sweep:
             shed=plan.shed,
             processes=min(processes, key.load.concurrency or processes),
             seed=plan.seed + 1000 * key.repeat + part.number,
-            nonce=f"{plan.seed}-{key.name}" if plan.fresh else "",
+            nonce=self.data.nonce(name) or (f"{plan.seed}-{key.name}" if plan.fresh else ""),
             server_gone_s=plan.server_gone_s,
             done=tuple(sorted({r.sequence for r in chain(*earlier) if r.phase is Phase.MEASURED})),
         )
