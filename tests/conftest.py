@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""Shells ignore it in what they start in the background; programs that tests interrupt would inherit that."""
 
 settings.register_profile("perfkit", deadline=None, derandomize=True)
 settings.load_profile("perfkit")
