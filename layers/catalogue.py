@@ -24,6 +24,9 @@ from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
 from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS
+from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
+from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
@@ -63,6 +66,11 @@ def gather(*layers: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
     return guards
 
 
+def by_code(*lists: Iterable[AnyGuard]) -> tuple[AnyGuard, ...]:
+    """Guards of several lists in the order of their codes: those of one file may look at different facts."""
+    return tuple(sorted((guard for one in lists for guard in one), key=lambda guard: guard.code))
+
+
 CATALOGUE = gather(
     PREFLIGHT_GUARDS,
     DIFFERENCE_GUARDS,
@@ -78,6 +86,7 @@ CATALOGUE = gather(
     RECORDING_GUARDS,
     TAG_GUARDS,
     CLIENT_GUARDS,
+    by_code(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS, CURVE_GUARDS, SWEEP_GUARDS),
 )
 
 

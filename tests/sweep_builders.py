@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from layers.collectors.load.plan import Load
@@ -9,6 +10,7 @@ from layers.collectors.load.records import Outcome, Phase, RequestRecord
 from layers.layer3_sweep.model import (
     ClientHealth,
     Counts,
+    DeviceUse,
     Latency,
     Quantile,
     SweepPass,
@@ -75,3 +77,26 @@ def record(sequence: int, sent_ms: float, end_ms: float, **other: Any) -> Reques
         "reads": 1,
     }
     return RequestRecord(**made | other)
+
+
+def curve_passes(
+    rates: Mapping[int, float],
+    repeats: int = 1,
+    *,
+    drift: float = 0.0,
+    spread: float = 0.0,
+    devices: Callable[[int], tuple[DeviceUse, ...]] = lambda _: (),
+    **other: Any,
+) -> list[SweepPass]:
+    """Passes of a closed loop with these throughputs; latency as Little's law has it.
+
+    Each repeat is `drift` faster than the one before; odd ones lie `spread` above and even ones below.
+    """
+    made = []
+    for repeat in range(repeats):
+        for n, base in rates.items():
+            rate = base * (1 + drift) ** repeat * (1 + spread * (1, -1)[repeat % 2])
+            timings = {Timing.E2E: latency(1000 * n / rate, 1000)}
+            own: dict[str, Any] = {"timings": timings, "devices": devices(n), **other}
+            made.append(sweep_pass(n, repeat=repeat + 1, throughput_rps=rate, **own))
+    return made

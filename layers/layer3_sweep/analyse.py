@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from layers.collectors.load.plan import Load
-from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
+from layers.evidence.guard import Checked, Effect, Guard, apply_guards, strongest_effect
 from layers.layer3_sweep.curve_class import Seen, classify
 from layers.layer3_sweep.elasticity import between, elasticities, last_doubling, pooled_spread
+from layers.layer3_sweep.facts import CurveFacts, SweepFacts
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS, CLIENT_LIMITED, IN_FLIGHT_SHORT
+from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
+from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.layer3_sweep.model import Curve, Elasticity, SweepAnalysis, SweepPass, SweepPoint
 from layers.layer3_sweep.named_points import Slo, named_points
 from layers.layer3_sweep.points import (
@@ -24,15 +28,17 @@ from layers.layer3_sweep.points import (
     load_value,
     points_of,
     scope_of,
+    scope_of_curve,
 )
 from layers.layer3_sweep.stage_slopes import stage_slopes
+from layers.layer3_sweep.usl import fit_usl
 from layers.layer3_sweep.utilisation import utilisation_of
 
-PASS_GUARDS = (*CLIENT_GUARDS,)
-"""Those that look at one pass."""
+EACH_PASS: tuple[Guard[SweepPass], ...] = (*CLIENT_GUARDS, *REQUEST_GUARDS, *PASS_GUARDS)
+EACH_CURVE: tuple[Guard[CurveFacts], ...] = (*REPEAT_GUARDS, *BELONG_GUARDS, *CURVE_GUARDS)
 FAILURE_BUDGET = 0.05
 """Sheds and errors of all requests; beyond it a point tells of those that got through, which is another load.
-perfkit's choice, as MLPerf and vibesys count a point with failures as none."""
+perfkit's choice; stricter rules count a load with any error as overloaded (vibesys#252)."""
 
 
 class CheckedPass(NamedTuple):
@@ -65,48 +71,54 @@ def analyse(
     already = seen or [()] * len(passes)
     checked = [_checked(swept, more) for swept, more in zip(passes, already, strict=True)]
     keys = sorted({key_of(one.swept) for one in checked}, key=lambda key: (key.arm != "", key))
-    curves = tuple(_curve(key, [one for one in checked if key_of(one.swept) == key], slos) for key in keys)
+    facts = [_curve(key, [one for one in checked if key_of(one.swept) == key], slos) for key in keys]
+    curves = tuple(one.curve for one in facts)
+    of_curves = [guard for one in facts for guard in apply_guards(EACH_CURVE, one, scope_of_curve(one.curve))]
+    of_sweep = apply_guards(SWEEP_GUARDS, SweepFacts(curves, not_run))
     return SweepAnalysis(
         curves=curves,
         not_run=tuple(not_run),
         lost=tuple(lost),
         regime=regime,
-        guards=tuple(guard for one in checked for guard in one.checked),
+        guards=(*(guard for one in checked for guard in one.checked), *of_curves, *of_sweep),
     )
 
 
 def _checked(swept: SweepPass, more: Sequence[Checked]) -> CheckedPass:
-    return CheckedPass(swept, (*apply_guards(PASS_GUARDS, swept, scope_of(swept)), *more))
+    return CheckedPass(swept, (*apply_guards(EACH_PASS, swept, scope_of(swept)), *more))
 
 
-def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -> Curve:
+def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -> CurveFacts:
     points = points_of(Standing(one.swept, one.stands) for one in checked)
     standing = [p for p in points if p.stands and p.throughput_rps]
     within = [p for p in standing if failed_share(p) <= FAILURE_BUDGET]
     overloaded = tuple(p for p in standing if failed_share(p) > FAILURE_BUDGET)
+    usl, refused = fit_usl(within)
     seen = Seen(
         points=within,
         overloaded=overloaded,
         client_limited=[load_value(one.swept.load) for one in checked if _by_client(one)],
         step=_last_step(within),
-        usl=None,
+        usl=usl,
         utilisation=utilisation_of(within),
         stages=stage_slopes(within),
     )
     called = classify(seen)
-    return Curve(
+    curve = Curve(
         arm=key.arm,
         word=called.word,
         because=called.because,
         points=points,
         named=named_points(within, slos),
-        usl=None,
+        usl=usl,
         settings=dict(key.settings),
+        usl_refused=refused,
         elasticities=elasticities(within),
         utilisation=tuple(seen.utilisation),
         stages=tuple(seen.stages),
         overloaded=overloaded,
     )
+    return CurveFacts(curve, within)
 
 
 def _by_client(one: CheckedPass) -> bool:

@@ -16,7 +16,7 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
 from layers.layer3_sweep.model import Curve, CurveClass, SweepAnalysis
 from layers.layer3_sweep.next_steps import next_step
-from layers.layer3_sweep.points import rate, scope_of
+from layers.layer3_sweep.points import rate, scope_of, scope_of_curve
 from layers.layer3_sweep.sections import sections
 
 UNCONCLUDED = {CurveClass.UNDECIDED: Exit.NO_CONCLUSION, CurveClass.CLIENT_LIMITED: Exit.INVALID}
@@ -66,7 +66,8 @@ def _verdict(analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Ch
 
 def _concerns(checked: Checked, curve: Curve) -> bool:
     """Whether a guard is on this curve or on the sweep as a whole, not on another arm or cell."""
-    return not checked.scope or checked.scope in {scope_of(s) for p in curve.points for s in p.passes}
+    passes = {scope_of(swept) for point in curve.points for swept in point.passes}
+    return checked.scope in {"", scope_of_curve(curve), *passes}
 
 
 def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:

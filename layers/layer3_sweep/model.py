@@ -123,12 +123,14 @@ class DeviceUse:
 
 @dataclass(frozen=True, slots=True)
 class HostUse:
-    """CPU of the server's processes over the window, in cores; `busiest_thread` where threads were read."""
+    """CPU of the server's processes over the window, in cores; `busiest_thread` where threads were read.
+    `others_share`: of the machine's cores, kept busy by what is neither the server's nor perfkit's."""
 
     cores: float
     busiest_thread: float | None
     processes: int
     n: int
+    others_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from layers.layer3_sweep.points import P99, at, quantile_ms, rate, residence_s
 LINEAR_SHARE = 0.90
 """Of the throughput that the lowest load promises. perfkit's choice: a tenth lost is more than any spread."""
 PLATEAU = 0.05
-"""Elasticity below which twice the load buys at most 3.5 % of throughput; serve_workload-style refinements
-stop at 5 % as well (loads with less gain are past the bend)."""
+"""Elasticity below which twice the load buys at most 3.5 % of throughput. perfkit's choice: repeats of a
+quiet server differ by about 2 % (sglang-omni#1232)."""
 LINEAR_LIMIT, ASYMPTOTE, POWER = "linear_limit", "asymptote", "power_optimum"
 PLATEAU_START, P99_INFLECTION, SLO_LIMIT = "plateau_start", "p99_inflection", "slo_limit"
 GIB = 2**30

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from layers.collectors.load.plan import Load
-from layers.layer3_sweep.model import Counts, SweepPass, SweepPoint, Timing
+from layers.layer3_sweep.model import Counts, Curve, SweepPass, SweepPoint, Timing
 
 MEDIAN, P95, P99 = 0.5, 0.95, 0.99
 
@@ -49,6 +49,11 @@ def load_value(load: Load) -> float:
 def scope_of(swept: SweepPass) -> str:
     """Which pass, in words: `control, 8 at a time, repeat 2`."""
     return ", ".join(part for part in (key_of(swept).text, str(swept.load), f"repeat {swept.repeat}") if part)
+
+
+def scope_of_curve(curve: Curve) -> str:
+    """Which curve, in words; empty for the one curve of a plain sweep."""
+    return CurveKey(curve.arm, tuple(sorted(curve.settings.items()))).text
 
 
 def points_of(standings: Iterable[Standing]) -> tuple[SweepPoint, ...]:

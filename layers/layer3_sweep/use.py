@@ -15,6 +15,7 @@ import numpy as np
 from layers.collectors.gpu.fields import CPU_SERVICE
 from layers.collectors.server_adapters.adapter import ServerState
 from layers.layer3_sweep.model import DeviceUse, HostUse, ServerUse
+from layers.preflight.watch import foreign_cpu_share
 from parsers.series_model import F64, NO_PROCESS, Metric, SampledFile, Series
 
 USE_METRICS = (
@@ -74,11 +75,19 @@ def host_over(files: Iterable[SampledFile], span: WallSpan, processes: int = 0) 
 
     Threads are not read by it.
     """
-    for series in (s for file in files for s in file.series if s.field == CPU_SERVICE):
-        values = _inside(series, span)
+    for file in files:
+        service = [s for s in file.series if s.field == CPU_SERVICE]
+        values = _inside(service[0], span) if service else ()
         if len(values):
-            return HostUse(float(values.mean()), None, processes, len(values))
+            mean = float(np.mean(values))
+            return HostUse(mean, None, processes, len(values), _others_share(file, span))
     return None
+
+
+def _others_share(file: SampledFile, span: WallSpan) -> float | None:
+    at_ns, share = foreign_cpu_share(file.series)
+    inside = share[(at_ns >= span.start_ns) & (at_ns < span.end_ns)]
+    return float(inside.mean()) if len(inside) else None
 
 
 def server_over(states: Sequence[StateAt], start_ns: int, end_ns: int) -> ServerUse | None:
