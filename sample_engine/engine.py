@@ -107,6 +107,7 @@ class Engine:
         """The settings, where they came from, and what stands in each other's way."""
         return {
             "device": self.device.name,
+            "device_core": self._device_core(),
             "settings": flat(self.resolved.settings),
             "sources": dict(self.resolved.sources),
             "refusals": refusals(self.resolved.settings.switches),
@@ -143,6 +144,10 @@ class Engine:
             flights = list(self._flights.values())
         for one in flights:
             one.end("failed", self.failure)
+
+    def _device_core(self) -> int | None:
+        """The one that its process has to itself, if any."""
+        return self.device.claimed_core if isinstance(self.device, EmulatedDevice) else None
 
     def _processes(self) -> dict[str, int]:
         engine = {"engine": os.getpid()}

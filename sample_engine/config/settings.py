@@ -16,6 +16,7 @@ from sample_engine.open_device import DeviceKind
 Pipeline = Literal["tts", "asr"]
 Size = Literal["tiny", "small", "large"]
 Batching = Literal["static", "continuous"]
+DeviceCore = Literal["any", "own", "first"]
 Policy = Literal["unified", "per-stage", "per-stage-length-aware"]
 
 MIB = 1 << 20
@@ -28,6 +29,10 @@ class Settings:
     pipeline: Pipeline = "tts"
     size: Size = "small"
     device: DeviceKind = "auto"
+    device_core: DeviceCore = "own"
+    """Where a server's emulated device runs. `own`: on a core that engine and front keep off, if there are
+    several. `first`: there, before whoever else does (real time; needs the right to). `any`: wherever.
+    """
     budget_bytes: int = 256 * MIB
     seed: int = 0
     """Of the random weights."""
@@ -77,6 +82,7 @@ NEEDS_RESTART = {
     "pipeline": "the stages are built at start",
     "size": "the weights are made at start",
     "device": "the device is opened at start",
+    "device_core": "the device is opened at start",
     "budget_bytes": "device memory is taken at start",
     "watchdog_s": "the watches are started at start",
     "seed": "the weights are made at start",

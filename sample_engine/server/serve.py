@@ -45,6 +45,7 @@ def serve(resolved: Resolved, options: ServeOptions) -> int:
         )
         try:
             engine.wait_until_ready()
+            os.sched_setaffinity(0, os.sched_getaffinity(engine.pid))  # off a core that is the device's
             _serve_http(resolved, metrics, engine, listener)
         except EngineNotStarted as error:
             print(f"sample_engine: not started: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Self
 from sample_engine.device import Memory, Shape
 from sample_engine.dtypes import DType
 from sample_engine.emulated.host.context import Context
+from sample_engine.emulated.host.cores import CoreClaim, claim_core, go_first, separate
 from sample_engine.emulated.host.pinned import PinnedSlot, pinned_slot
 from sample_engine.emulated.host.stream import EmulatedStream
 from sample_engine.emulated.shared.activity_log import read_activities
@@ -32,8 +33,8 @@ class EmulatedDevice:
     """Starts the device process. `graph_trace`: how much of a replay the traces show. `watchdog_s`: a device
     that completes nothing for so long while somebody waits for it is lost (0: never).
 
-    With a `core`, the device process runs there alone, and the calling thread and those it starts later keep
-    off it. Use it where there are few cores: two processes that take turns on one are no host and device.
+    With a `core`, the device process runs there alone and this process keeps off it. Use it, or `claim_core`,
+    where there are few cores: two processes that take turns on one are no host and device.
     """
 
     name = NAME
@@ -51,7 +52,8 @@ class EmulatedDevice:
         self._block = create_block(Sizes(budget_bytes, pinned_bytes, log_slots))
         self._context = Context(self._block, self.synchronize, watchdog_s)
         if core is not None:
-            _separate(self.process_id, core)
+            separate(self.process_id, core)
+        self._claim: CoreClaim | None = None
         self._graph_trace: GraphTrace = graph_trace
         self._profile_begun_ns = self._profile_first = 0
         self.streams = (EmulatedStream(self._context, 0), EmulatedStream(self._context, 1))
@@ -70,6 +72,20 @@ class EmulatedDevice:
     def block_path(self) -> Path:
         """Where other processes read the shared block (docs/engine.md)."""
         return Path(f"/proc/{os.getpid()}/fd/{self._block.fd}")
+
+    def claim_core(self, *, first: bool = False) -> None:
+        """Move the device process to a core of its own, and this process off it; nothing changes where there
+        is only one. `first`: before all others there, or raise DeviceError.
+        """
+        self._claim = claim_core()
+        if self._claim is not None:
+            separate(self.process_id, self._claim.core)
+        if first:
+            go_first(self.process_id, self._claim)
+
+    @property
+    def claimed_core(self) -> int | None:
+        return self._claim.core if self._claim else None
 
     def pinned(self, shape: Shape, dtype: DType) -> PinnedSlot:
         interned = self._context.layouts.contiguous(dtype, shape)
@@ -121,20 +137,11 @@ class EmulatedDevice:
 
     def close(self) -> None:
         self._context.close()
+        if self._claim is not None:
+            self._claim.give_up()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _separate(process_id: int, core: int) -> None:
-    """Bind a process to a core and this thread to the others that it may use."""
-    others = os.sched_getaffinity(0) - {core}
-    if not others:
-        raise ValueError(
-            f"core {core} is the only one that this process may use: nothing is left for the host"
-        )
-    os.sched_setaffinity(process_id, {core})
-    os.sched_setaffinity(0, others)
