@@ -17,7 +17,7 @@ from sample_engine.emulated.shared.block import WORD_BYTES, SharedBlock
 from sample_engine.emulated.shared.commands import Kind, arguments_struct, split_code
 from sample_engine.emulated.shared.names import read_name
 from sample_engine.emulated.worker.views import Views
-from sample_engine.kernel import kernel_named
+from sample_engine.kernel import Kernel, kernel_named
 
 KEPT_COMMANDS = 1 << 14
 """Decoded commands are forgotten all at once when there are more; each is made again in microseconds."""
@@ -48,6 +48,7 @@ class Decoder(dict[bytes, Work | Control]):
         self._block = block
         self._memory = memory
         self._pinned = pinned
+        self._kernels: dict[int, tuple[Kernel, struct.Struct]] = {}
 
     def __missing__(self, record: bytes) -> Work | Control:
         if len(self) >= KEPT_COMMANDS:
@@ -68,12 +69,18 @@ class Decoder(dict[bytes, Work | Control]):
         return Control(kind, words)
 
     def _launch(self, kernel_id: int, arguments: bytes) -> Work:
-        kernel = kernel_named(read_name(self._block, kernel_id))
-        values = arguments_struct(kernel).unpack(arguments)
+        kernel, layout = self._kernels.get(kernel_id) or self._met(kernel_id)
+        values = layout.unpack(arguments)
         count = len(kernel.buffers)
         buffers, scalars = map(self._memory.__getitem__, values[:count]), values[count:]
         head = Kind.LAUNCH | kernel_id << KERNEL_SHIFT
         return Work(kernel.function, (*buffers, *scalars), head, 0, True)
+
+    def _met(self, kernel_id: int) -> tuple[Kernel, struct.Struct]:
+        """A kernel that is launched for the first time, and how its arguments lie."""
+        kernel = kernel_named(read_name(self._block, kernel_id))
+        found = self._kernels[kernel_id] = kernel, arguments_struct(kernel)
+        return found
 
 
 def _copy(kind: Kind, to: torch.Tensor, source: torch.Tensor) -> Work:
