@@ -12,6 +12,7 @@ that was cut goes on with the sequences that no part of it holds.
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,7 +26,10 @@ from layers.collectors.load.item import DataSet
 from layers.collectors.load.plan import Extent, LoadPlan
 from layers.collectors.load.records import Phase, RequestRecord
 from layers.collectors.load.team import KILLED, LoadRun, Progress, run_load
-from layers.layer3_sweep.journal import Done, Journal, Part, read_journal
+from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.registry import adapter_for
+from layers.layer3_sweep.journal import Answering, Done, Journal, Part, read_journal
 from layers.layer3_sweep.protocol import (
     CONTROL,
     PassKey,
@@ -69,19 +73,27 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server of a sweep, and the samplers around it."""
+    """A server of a sweep, what it can be asked, and the samplers around it. `adapter`: None where the server
+    answers nothing but load."""
 
     cell: int
     served: Served
+    adapter: GenericAdapter | None
     surround: Surround
     stack: ExitStack
+    info: ServerInfo | None
+
+    def answering(self, arm: str) -> Answering:
+        """For the journal."""
+        here = platform.node() if self.served.roots else ""
+        return Answering(arm, self.cell, self.served.url, self.info, here, self.served.problem)
 
 
 class Servers:
     """The servers of a sweep, each started when it is first asked for, and anew for another cell."""
 
-    def __init__(self, plan: SweepPlan, folder: Path) -> None:
-        self._plan, self._folder = plan, folder
+    def __init__(self, plan: SweepPlan, folder: Path, headers: Mapping[str, str] | None = None) -> None:
+        self._plan, self._folder, self._headers = plan, folder, headers or {}
         self._running: dict[str, Running] = {}
 
     def at(self, arm: str, cell: int) -> Running:
@@ -96,8 +108,16 @@ class Servers:
         assert subject is not None
         stack = ExitStack()
         served = stack.enter_context(serving(subject, self._plan.cells[cell], server_log(self._folder)))
-        self._running[arm] = Running(cell, served, Surround(served.roots, self._plan.sample), stack)
+        adapter = self._adapter(served.url)
+        surround = Surround(served.roots, adapter, self._plan.sample)
+        self._running[arm] = Running(cell, served, adapter, surround, stack, _info(adapter))
         return self._running[arm]
+
+    def _adapter(self, url: str) -> GenericAdapter | None:
+        try:
+            return adapter_for(url, self._headers)
+        except ServerCallFailed:  # the load says the same, and more of it
+            return None
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +183,7 @@ class Sweep:
 
     def _part(self, part: Part, extent: Extent, earlier: Parts, number: int, total: int) -> None:
         key = part.key
-        running = self.servers.at(key.arm, key.cell)
+        running = self._server(key)
         plan = self._load_plan(part, running.served, extent, earlier)
         self.done.take(part)
         self.journal.begins(part)
@@ -178,6 +198,15 @@ class Sweep:
             self.gone[key.cell, key.arm] = ended.error
         if any(end.why == Why.NOT_WRITTEN for end in run.ends):
             raise StoreError(f"{_error(run)}: perfkit sweep --resume goes on once that is mended")
+
+    def _server(self, key: PassKey) -> Running:
+        running = self.servers.at(key.arm, key.cell)
+        known = self.done.servers.get((key.arm, key.cell))
+        if known is None or known.url != running.served.url:
+            answering = running.answering(key.arm)
+            self.journal.answers(answering)
+            self.done.servers[key.arm, key.cell] = answering
+        return running
 
     def _end(self, part: Part) -> None:
         self.journal.ended(part)
@@ -212,7 +241,7 @@ class Sweep:
             shed=plan.shed,
             processes=min(processes, key.load.concurrency or processes),
             seed=plan.seed + 1000 * key.repeat + part.number,
-            nonce=self.data.nonce(name) or (f"{plan.seed}-{key.name}" if plan.fresh else ""),
+            nonce=self.data.nonce(f"{name}/{key.arm}"),
             server_gone_s=plan.server_gone_s,
             done=tuple(sorted({r.sequence for r in chain(*earlier) if r.phase is Phase.MEASURED})),
         )
@@ -235,9 +264,16 @@ def run_sweep(
     losses: list[Loss] = []
     done = read_journal(folder / JOURNAL, losses)
     with ExitStack() as stack:
-        servers = servers or stack.enter_context(Servers(plan, folder))
+        servers = servers or stack.enter_context(Servers(plan, folder, headers))
         journal = stack.enter_context(Journal(folder / JOURNAL))
         return Sweep(plan, folder, data, headers or {}, watcher, told, servers, journal, done).run()
+
+
+def _info(adapter: GenericAdapter | None) -> ServerInfo | None:
+    try:
+        return adapter.info() if adapter is not None else None
+    except ServerCallFailed:
+        return None
 
 
 def _ended(run: LoadRun) -> str:

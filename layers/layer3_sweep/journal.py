@@ -1,6 +1,7 @@
 """What a sweep has done so far, in a file that survives a kill at any moment.
 
-    pass     a part of a pass is about to begin: its key, its number, its folder, its load processes
+    server   a server answers: whose arm and cell it is, and what it says of itself
+    pass     a part of a pass is about to begin: its key, its number, its folder
     ended    that part ended by itself, and why; a part without it was cut
 
 A pass stands once its last part has ended. One that was cut goes on in a further part, with the sequences
@@ -17,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from layers.collectors.load.plan import Load
+from layers.collectors.server_adapters.adapter import ServerInfo
 from layers.evidence.record_log import RecordLog, read_records
 from layers.layer3_sweep.protocol import PassKey
 from parsers.errors import UnreadableInput
@@ -39,11 +41,26 @@ class Part:
         return bool(self.ended)
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """A server as it was found. `info`: None where it says nothing of itself; `machine` its name where it
+    runs on the client's own; `problem`: why its processes are not known."""
+
+    arm: str
+    cell: int
+    url: str
+    info: ServerInfo | None
+    machine: str = ""
+    problem: str = ""
+
+
 @dataclass(slots=True)
 class Done:
-    """The parts of every pass that was begun, in the order of running."""
+    """The parts of every pass that was begun, in the order of running, and the last server of each arm and
+    cell."""
 
     parts: dict[PassKey, list[Part]] = field(default_factory=dict)
+    servers: dict[tuple[str, int], Answering] = field(default_factory=dict)
 
     def ended(self, key: PassKey) -> bool:
         """Whether this pass stands as it is."""
@@ -67,6 +84,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._log = RecordLog(path)
 
+    def answers(self, server: Answering) -> None:
+        self._log.append({"kind": "server", **msgspec.to_builtins(server)})
+
     def begins(self, part: Part) -> None:
         self._log.append({"kind": "pass", **_names(part)})
 
@@ -87,7 +107,11 @@ def read_journal(path: Path, losses: list[Loss]) -> Done:
         return done
     for line, record in read_records(path, losses):
         try:
-            done.take(_part(record))
+            if record["kind"] == "server":
+                server = msgspec.convert(record, Answering)
+                done.servers[server.arm, server.cell] = server
+            else:
+                done.take(_part(record))
         except (msgspec.ValidationError, KeyError, TypeError) as error:
             raise UnreadableInput(f"{path}: line {line} is no record of a sweep: {error}") from error
     return done

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from layers.collectors.load.plan import EndpointChoice, Extent, Load, ShedRule, Timeouts
 from layers.collectors.load.records import Outcome, Phase, RequestRecord, last_attempts
+from layers.collectors.server_adapters.adapter import ServerInfo
 from layers.layer3_sweep.subject import Subject
 from parsers.errors import UsageError
 
@@ -31,6 +32,7 @@ SHED_BUDGET = 0.10
 EVENTS_PER_PROCESS = 20_000
 """Events a second that one load process takes with its lag near that of an idle one (25,600/s took 45 % of a
 core and lagged 3 ms at the 99th percentile: the measurements under docs/sweep.md)."""
+NS_PER_S = 1e9
 MAX_CONCURRENCY = 4096
 """Connections of one client machine; more meets limits of ports and files first."""
 
@@ -62,8 +64,8 @@ class SweepPlan:
 
     `extent` is that of every pass, but for the warm-up of as many requests as are in flight. `cells` are the
     settings of each cell of a grid: one without settings where there is no grid. `data` says where items come
-    from, in words that `data_sets` understands. `processes`: None takes as many as the events ask for;
-    `sample`: whether devices, host and metrics are sampled. `server_gone_s`: without a connection and an
+    from, in words that `data_sets.registry` understands. `processes`: None takes as many as the events ask
+    for; `sample`: whether devices, host and metrics are sampled. `server_gone_s`: without a connection and an
     answer for so long, the server is gone.
     """
 
@@ -78,7 +80,6 @@ class SweepPlan:
     timeouts: Timeouts = field(default_factory=Timeouts)
     shed: ShedRule = field(default_factory=ShedRule)
     seed: int = 0
-    fresh: bool = False
     processes: int | None = None
     time_budget_s: float | None = None
     sample: bool = True
@@ -103,6 +104,28 @@ def powers_of_two(cap: int) -> tuple[Load, ...]:
         raise UsageError(f"--max-concurrency {cap}: 1 to {MAX_CONCURRENCY}")
     below = (1 << place for place in range((cap - 1).bit_length()))
     return tuple(Load(concurrency=n) for n in (*below, cap))
+
+
+def completed(plan: SweepPlan, info: ServerInfo | None) -> SweepPlan:
+    """The plan with what the server says of itself: its model where none was named, and its own cap on
+    requests at work as a point of a closed loop, where the loads go beyond it."""
+    if info is None:
+        return plan
+    endpoint = plan.endpoint
+    if not endpoint.model and info.models:
+        endpoint = replace(endpoint, model=info.models[0])
+    cap, asked = info.max_concurrency, [load.concurrency for load in plan.loads if load.concurrency]
+    loads = plan.loads
+    if cap and asked and cap < max(asked) and cap not in asked:
+        loads = tuple(Load(concurrency=n) for n in sorted([*asked, cap]))
+    return replace(plan, endpoint=endpoint, loads=loads)
+
+
+def capped(loads: Sequence[Load], info: ServerInfo | None) -> tuple[Load, ...]:
+    """Loads that nobody asked for end at the server's own cap."""
+    cap = info.max_concurrency if info is not None else None
+    within = [load for load in loads if cap is None or (load.concurrency or 0) <= cap]
+    return tuple(within) or tuple(loads[:1])
 
 
 def passes_of(plan: SweepPlan) -> Iterator[PassKey]:
@@ -130,6 +153,7 @@ class Tally:
     shed: int
     errors: int
     events_per_s: float = 0.0
+    served_per_s: float = 0.0
 
     @property
     def asked(self) -> int:
@@ -147,13 +171,16 @@ def tally(records: Sequence[RequestRecord]) -> Tally:
     last = [r for r in last_attempts(records) if r.phase is Phase.MEASURED]
     outcomes = [record.outcome for record in last if record.outcome is not Outcome.UNFINISHED]
     ok, shed = outcomes.count(Outcome.OK), outcomes.count(Outcome.SHED)
-    return Tally(ok, shed, len(outcomes) - ok - shed, _events_per_s(last))
+    stamps = [at for record in last for at in record.event_ns]
+    times = [at for r in last for at in (r.intended_ns, r.end_ns) if at is not None]
+    rates = (_rate_per_s(len(stamps), stamps), _rate_per_s(ok, times))
+    return Tally(ok, shed, len(outcomes) - ok - shed, *rates)
 
 
-def _events_per_s(records: Sequence[RequestRecord]) -> float:
-    stamps = [at for record in records for at in record.event_ns]
-    length_ns = max(stamps) - min(stamps) if stamps else 0
-    return len(stamps) * 1e9 / length_ns if length_ns else 0.0
+def _rate_per_s(count: int, times_ns: Sequence[int]) -> float:
+    """So many from the first to the last time; 0 where that is no time."""
+    length_ns = max(times_ns) - min(times_ns) if times_ns else 0
+    return count * NS_PER_S / length_ns if length_ns else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,11 @@ from layers.collectors.load.plan_json import decode_plan
 from layers.collectors.load.pulse_series import PulseSeries, read_pulses
 from layers.collectors.load.records import RequestRecord
 from layers.collectors.load.settle import read_run, settle
+from layers.collectors.server_adapters.adapter import MetricsSample
+from layers.collectors.server_adapters.metrics import read_metrics
+from layers.collectors.server_adapters.metrics_source import SOURCE as METRICS_SOURCE
+from layers.collectors.server_cpu import SOURCE as CPU_SOURCE
+from layers.collectors.server_cpu import CpuLook, read_cpu
 from layers.layer3_sweep.journal import Part
 from layers.layer3_sweep.sweep_folder import samples_folder
 from parsers.errors import UnreadableInput
@@ -24,12 +29,17 @@ LEFT_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One part: its requests, what its load processes and samplers recorded, and what of that is damaged."""
+    """One part: its requests, what its load processes and samplers recorded, and what of that is damaged.
+
+    `recordings` are those of devices and host, `pages` of the server's metrics, `looks` at its CPU.
+    """
 
     part: Part
     records: tuple[RequestRecord, ...]
     pulses: tuple[PulseSeries, ...]
     recordings: tuple[Recording, ...]
+    pages: tuple[MetricsSample, ...]
+    looks: tuple[CpuLook, ...]
     losses: tuple[Loss, ...]
     problems: tuple[str, ...]
 
@@ -59,10 +69,26 @@ def read_part(folder: Path, part: Part) -> Recorded:
             pulses = read_pulses(folder / part.folder, losses)
         except UnreadableInput as error:
             problems.append(str(error))
-    recordings = []
+    recordings, pages, looks = list[Recording](), list[MetricsSample](), list[CpuLook]()
     for path in sorted(samples_folder(folder / part.folder).glob("samples-*.log")):
         try:
-            recordings.append(read_recording(path))
+            if METRICS_SOURCE in path.name:
+                metrics = read_metrics(path)
+                pages += metrics.samples
+                losses += metrics.losses
+            elif CPU_SOURCE in path.name:
+                looks += read_cpu(path, losses)
+            else:
+                recordings.append(read_recording(path))
         except UnreadableInput as error:
             problems.append(str(error))
-    return Recorded(part, tuple(records), tuple(pulses), tuple(recordings), tuple(losses), tuple(problems))
+    return Recorded(
+        part,
+        tuple(records),
+        tuple(pulses),
+        tuple(recordings),
+        tuple(pages),
+        tuple(looks),
+        tuple(losses),
+        tuple(problems),
+    )

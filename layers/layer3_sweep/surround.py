@@ -13,14 +13,18 @@ from pathlib import Path
 from layers.collectors.gpu.emulated_block import find_blocks
 from layers.collectors.gpu.live import DEFAULT_PERIOD_MS, LiveSampling
 from layers.collectors.processes import family_of_roots, scan
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.sampling import ServerSampling
 from layers.collectors.watching import Watching
 
 
 class Surround:
     """The samplers of one server. `problems`: what could not be sampled, each said once."""
 
-    def __init__(self, roots: Sequence[str], sample: bool = True) -> None:
-        self._roots, self._sample = list(roots), sample
+    def __init__(
+        self, roots: Sequence[str], adapter: GenericAdapter | None = None, sample: bool = True
+    ) -> None:
+        self._roots, self._adapter, self._sample = list(roots), adapter, sample
         self._devices = True
         self.problems: dict[str, None] = {}
 
@@ -34,6 +38,10 @@ class Surround:
             watching = Watching(folder, self._roots)
             stack.callback(lambda: self._note(watching.problems))
             stack.enter_context(watching)
+            if self._adapter is not None:
+                asked = ServerSampling(folder, self._adapter, self._roots)
+                stack.callback(lambda: self._note(asked.problems))
+                stack.enter_context(asked)
             if self._devices:
                 blocks = find_blocks(family_of_roots(scan(), self._roots)) if self._roots else []
                 live = LiveSampling(folder, DEFAULT_PERIOD_MS, blocks=blocks)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ import msgspec
 
 from layers.collectors.load.item import Item, write_items
 from layers.evidence.artifacts import describe_artifact
+from layers.evidence.secrets import MASK, masked_arguments, masked_text
 from layers.layer3_sweep.protocol import SweepPlan
+from layers.layer3_sweep.subject import Subject
 from parsers.errors import StoreError, UnreadableInput, UsageError
 
-PLAN, JOURNAL = "sweep.json", "journal.log"
+PLAN, JOURNAL, ITEMS = "sweep.json", "journal.log", "items"
 PREFIX = "sweep-"
 
 
@@ -54,17 +57,27 @@ def latest_folder(artifacts: Path) -> Path:
 
 
 def write_plan(folder: Path, plan: SweepPlan) -> None:
-    """In one step: a plan is there whole, or not at all."""
+    """In one step: a plan is there whole, or not at all. What looks like a secret is masked."""
     unfinished = folder / f"{PLAN}.part"
     try:
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(plan)))
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(as_json(plan))))
         os.rename(unfinished, folder / PLAN)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
 
 
-def read_plan(folder: Path) -> SweepPlan:
-    """UnreadableInput where there is none, or it is damaged."""
+def read_plan(folder: Path, command: str | None = None) -> SweepPlan:
+    """UnreadableInput where there is none, or it is damaged. `command` starts the server in place of the one
+    that was kept; UsageError where that is needed, since it held a secret."""
+    plan = _read_plan(folder)
+    if command is not None:
+        return replace(plan, subject=replace(plan.subject, command=command))
+    if MASK in f"{plan.subject}":
+        raise UsageError("--resume: the command of --launch was kept without its secret: give --launch again")
+    return plan
+
+
+def _read_plan(folder: Path) -> SweepPlan:
     path = folder / PLAN
     try:
         return msgspec.json.decode(path.read_bytes(), type=SweepPlan)
@@ -76,7 +89,7 @@ def read_plan(folder: Path) -> SweepPlan:
 
 def keep_items(folder: Path, items: Sequence[Item]) -> Path:
     """The file of these items, written where there is none yet."""
-    place = folder / "items"
+    place = folder / ITEMS
     place.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place) as made:
         new = Path(made, "items.log")
@@ -104,5 +117,9 @@ def server_log(folder: Path) -> Path:
 
 
 def as_json(plan: SweepPlan) -> Any:
-    """The plan for the document."""
-    return msgspec.to_builtins(plan)
+    """The plan for the record and the document: without what looks like a secret in a command or address."""
+    subject = plan.subject
+    engine = masked_arguments(subject.engine) if subject.engine is not None else None
+    hidden = Subject(masked_text(subject.url), masked_text(subject.command), engine)
+    control = Subject(masked_text(plan.control.url)) if plan.control is not None else None
+    return msgspec.to_builtins(replace(plan, subject=hidden, control=control))

@@ -33,6 +33,7 @@ COMMANDS = (
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("run", "Run a command with ranges around functions of your choice."),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
+    Command("sweep", "How do throughput, latency and accuracy go with load?"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard or a symptom: what it means, what to do."),

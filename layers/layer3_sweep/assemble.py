@@ -1,0 +1,158 @@
+"""From the folder of a sweep to its passes: all of it is read back, whenever it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from layers.collectors.load.folder import PLAN, processes_in, records_path
+from layers.collectors.load.item import read_items
+from layers.collectors.load.plan import Load
+from layers.collectors.load.plan_json import decode_plan
+from layers.collectors.server_adapters.calls import Caller
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.metrics import server_means
+from layers.collectors.server_adapters.registry import KINDS
+from layers.collectors.server_cpu import cpu_use
+from layers.evidence.artifacts import describe_artifact
+from layers.evidence.measurement import Artifact
+from layers.layer3_sweep.journal import Answering, Done, read_journal
+from layers.layer3_sweep.model import SweepPass
+from layers.layer3_sweep.passes import Beside, pass_of
+from layers.layer3_sweep.protocol import SERVER, PassKey, SweepPlan, passes_of
+from layers.layer3_sweep.recorded import Recorded, read_part
+from layers.layer3_sweep.server_use import host_use, server_use
+from layers.layer3_sweep.sweep_folder import ITEMS, JOURNAL, samples_folder
+from parsers.errors import InvalidMeasurement, UnreadableInput
+from parsers.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A sweep as it is now. `not_run`: loads of the server under test without any pass; `lost`: what could
+    not be run or read, in words."""
+
+    plan: SweepPlan
+    passes: tuple[SweepPass, ...]
+    records: Mapping[PassKey, tuple[Recorded, ...]]
+    servers: Mapping[tuple[str, int], Answering]
+    not_run: tuple[Load, ...]
+    lost: tuple[str, ...]
+    artifacts: tuple[Artifact, ...]
+
+
+def assemble(folder: Path, plan: SweepPlan, floor_ms: float | None = None) -> Assembled:
+    """Read all of a sweep's folder; what is damaged is in `lost`."""
+    losses, lost = list[Loss](), list[str]()
+    done = read_journal(folder / JOURNAL, losses)
+    recorded = {key: tuple(read_part(folder, part) for part in done.of(key)) for key in passes_of(plan)}
+    passes = []
+    for key, parts in recorded.items():
+        lost += _lost(key, parts)
+        if any(one.records for one in parts):
+            try:
+                passes.append(_pass(folder, plan, key, parts, done, floor_ms))
+            except InvalidMeasurement as error:
+                lost.append(f"{key}: {error}")
+    ran = {key.load for key, parts in recorded.items() if parts and key.arm == SERVER}
+    return Assembled(
+        plan=plan,
+        passes=tuple(passes),
+        records=recorded,
+        servers=done.servers,
+        not_run=tuple(load for load in plan.loads if load not in ran),
+        lost=(*(f"{JOURNAL}: {loss.what}" for loss in losses), *lost),
+        artifacts=tuple(_artifacts(folder, chain(*recorded.values()))),
+    )
+
+
+def _lost(key: PassKey, parts: Sequence[Recorded]) -> list[str]:
+    found = [f"{key}: {loss.what}" for one in parts for loss in one.losses]
+    found += [f"{key}: {problem}" for one in parts for problem in one.problems]
+    if parts and not parts[-1].part.whole:
+        found.append(f"{key}: cut before its end: perfkit sweep --resume goes on with it")
+    elif parts and parts[-1].part.error:
+        found.append(f"{key}: {parts[-1].part.ended}: {parts[-1].part.error}")
+    return found
+
+
+def _pass(
+    folder: Path,
+    plan: SweepPlan,
+    key: PassKey,
+    parts: Sequence[Recorded],
+    done: Done,
+    floor_ms: float | None,
+) -> SweepPass:
+    server = done.servers.get((key.arm, key.cell))
+    beside = Beside(
+        pulses=[series for one in parts for series in one.pulses],
+        floor_ms=floor_ms,
+        sampled=[recording.file for one in parts for recording in one.recordings],
+        input_audio_s=_input_audio_s(folder, parts),
+        machine=server.machine if server else "",
+    )
+    swept = pass_of(
+        [record for one in parts for record in one.records],
+        key.load,
+        repeat=key.repeat,
+        arm=key.arm,
+        settings=plan.cells[key.cell],
+        beside=beside,
+        artifact=_first_artifact(folder, parts),
+    )
+    return _with_server(swept, parts, server)
+
+
+def _with_server(swept: SweepPass, parts: Sequence[Recorded], server: Answering | None) -> SweepPass:
+    """With what the server said of itself and its processes used, inside the window."""
+    start_ns, end_ns = swept.window.start_ns or 0, swept.window.end_ns or 0
+    looks = [look for one in parts for look in one.looks]
+    used = host_use(cpu_use(looks, start_ns, end_ns))
+    swept = replace(swept, host=used or swept.host)
+    pages = sorted((page for one in parts for page in one.pages), key=lambda page: page.monotonic_ns)
+    if server is None or server.info is None or not pages:
+        return swept
+    means = server_means(_adapter(server.info.kind, server.url), pages, start_ns, end_ns)
+    stage_ms = means.stage_ms or None if means is not None else None
+    return replace(swept, server=server_use(means), stage_ms=stage_ms)
+
+
+def _adapter(kind: str, url: str) -> GenericAdapter:
+    """For the names of its metrics alone: nothing is asked of the server, which may be gone."""
+    return next((one for one in KINDS if one.kind == kind), GenericAdapter)(Caller(url))
+
+
+def _input_audio_s(folder: Path, parts: Sequence[Recorded]) -> dict[str, float] | None:
+    """Seconds of audio by item, of items that bring audio."""
+    found: dict[str, float] = {}
+    for one in parts:
+        place = folder / one.part.folder / PLAN
+        if one.records and place.exists():
+            items = read_items(folder / ITEMS / decode_plan(place.read_bytes()).items.name)
+            found |= {item.id: item.audio_seconds for item in items if item.audio_seconds is not None}
+    return found or None
+
+
+def _first_artifact(folder: Path, parts: Sequence[Recorded]) -> Artifact | None:
+    return next(iter(_request_logs(folder, parts)), None)
+
+
+def _request_logs(folder: Path, parts: Sequence[Recorded]) -> list[Artifact]:
+    places = [folder / one.part.folder for one in parts if one.records]
+    return [describe_artifact(records_path(place, n)) for place in places for n in processes_in(place)]
+
+
+def _artifacts(folder: Path, parts: Iterable[Recorded]) -> list[Artifact]:
+    """Requests, and the recordings of the samplers around them; what vanished meanwhile is left out."""
+    found = []
+    for one in parts:
+        found += _request_logs(folder, [one])
+        for path in sorted(samples_folder(folder / one.part.folder).glob("samples-*.log")):
+            try:
+                found.append(describe_artifact(path))
+            except UnreadableInput:  # it is told by `problems` of its part
+                continue
+    return found

@@ -1,0 +1,65 @@
+"""From the folder of a sweep to its result: read back, analysed, judged, with how it was run beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from layers.evidence.measurement import Artifact
+from layers.evidence.result import Result
+from layers.layer3_sweep.analyse import analyse
+from layers.layer3_sweep.assemble import Assembled, assemble
+from layers.layer3_sweep.calibration import Floor
+from layers.layer3_sweep.judge import judge
+from layers.layer3_sweep.named_points import Slo
+from layers.layer3_sweep.protocol import SweepPlan
+from layers.layer3_sweep.sweep_folder import as_json
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A sweep that ran. `data` and `regime`: its data set in words, and what content caches saw of it; `why`:
+    why it ended before its last pass, empty where it did not; `floor`: None without a calibration."""
+
+    folder: Path
+    plan: SweepPlan
+    data: str
+    regime: str
+    floor: Floor | None
+    why: str
+
+
+def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact, ...]]:
+    """The result of a sweep, and the files that it rests on."""
+    found = assemble(ran.folder, ran.plan, ran.floor.floor_ms if ran.floor else None)
+    lost = (*([f"the sweep ended early: {ran.why}"] if ran.why else []), *found.lost)
+    analysis = analyse(found.passes, slos=slos, not_run=found.not_run, lost=lost, regime=ran.regime)
+    result = judge(analysis)
+    return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
+
+
+def _section(ran: Ran, found: Assembled) -> dict[str, Any]:
+    """How it was run."""
+    return {
+        "folder": str(ran.folder),
+        "data": ran.data,
+        "ended_early": ran.why,
+        "plan": as_json(ran.plan),
+        "servers": [msgspec.to_builtins(server) for server in found.servers.values()],
+        "client_floor": msgspec.to_builtins(ran.floor),
+        "parts": [
+            {
+                "pass": key.name,
+                "folder": one.part.folder,
+                "ended": one.part.ended or "cut",
+                "error": one.part.error,
+                "attempts": len(one.records),
+            }
+            for key, parts in found.records.items()
+            for one in parts
+        ],
+    }

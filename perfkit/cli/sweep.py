@@ -1,0 +1,100 @@
+"""`perfkit sweep`: throughput, latency, accuracy and utilisation over concurrency."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from layers.evidence.result import Result
+from perfkit.cli import options, output
+from perfkit.cli import sweep_options as ask
+from perfkit.cli.ending import told_to_end
+from perfkit.cli.record import record_result
+
+
+def sweep(
+    server: ask.Server = None,
+    launch: ask.Launch = None,
+    engine_preset: ask.EnginePreset = None,
+    pipeline: ask.Pipeline = None,
+    set_: ask.Set = None,
+    max_concurrency: ask.MaxConcurrency = None,
+    open_loop: ask.OpenLoop = None,
+    arrivals: ask.Arrivals = "poisson",
+    endpoint: ask.Endpoint = None,
+    model: ask.Model = None,
+    path: ask.PathOption = "",
+    stream: ask.Stream = True,
+    field: ask.Field = None,
+    data: ask.Data = None,
+    repeats: ask.Repeats = 3,
+    seconds: ask.Seconds = None,
+    requests: ask.Requests = None,
+    warmup: ask.Warmup = 2.0,
+    control: ask.Control = None,
+    param: ask.Param = None,
+    slo: ask.SloOption = None,
+    after_shed: ask.AfterShedOption = "drop",
+    timeout: ask.Timeout = None,
+    minutes: ask.Minutes = None,
+    header: ask.Header = None,
+    client_processes: ask.Clients = None,
+    samplers: ask.Samplers = True,
+    calibrate: ask.Calibrate = False,
+    resume: ask.Resume = False,
+    json: options.Json = False,
+    investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
+) -> int:
+    """How do throughput, latency, accuracy and utilisation go with load, and where does the curve bend?
+
+    Sweeps the bundled engine, a server that runs (--server), or one that it starts (--launch). Every finished
+    request is on disk at once: after Ctrl-C or a kill, --resume goes on.
+
+    Example: perfkit sweep --server http://127.0.0.1:8000 --max-concurrency 64
+    """
+    from layers.layer3_sweep.conclude import conclude
+    from perfkit.cli.sweep_plan import Wanted, plan_of, subject_of
+    from perfkit.cli.sweep_run import resume_latest, run_new
+
+    started = datetime.now(UTC)
+    promised, headers = ask.slos(slo), ask.pairs("--header", header)
+    with told_to_end() as told:
+        if resume:
+            given = {"--server": server, "--max-concurrency": max_concurrency, "--open-loop": open_loop}
+            ask.refuse_with_resume(given | {"--control": control, "--param": param, "--data": data})
+            ran = resume_latest(ask.existing(investigation), headers, told.is_set, launch)
+        else:
+            wanted = Wanted(
+                subject=subject_of(server, launch, engine_preset, pipeline, set_ or []),
+                control=control,
+                max_concurrency=max_concurrency,
+                rates=open_loop or [],
+                arrivals=arrivals,
+                endpoint=endpoint,
+                model=model,
+                path=path,
+                stream=stream,
+                fields=ask.fields(field),
+                data=data,
+                repeats=repeats,
+                seconds=seconds,
+                requests=requests,
+                warmup_s=warmup,
+                cells=ask.cells(param),
+                after_shed=after_shed,
+                timeout_s=timeout,
+                minutes=minutes,
+                processes=client_processes,
+                samplers=samplers,
+            )
+            how = {"anew": calibrate, "own_cap": wanted.own_cap}
+            ran = run_new(plan_of(wanted), investigation, headers, told.is_set, **how)
+    result, artifacts = conclude(ran, promised)
+    try:
+        record_result(investigation, result, started, artifacts)
+    finally:  # what was found is shown even where it cannot be kept
+        code = output.finish(result, as_json=json, show=_show)
+    return code
+
+
+def _show(result: Result) -> None:
+    output.line(f"{result.verdict.headline}  {result.verdict.because}")

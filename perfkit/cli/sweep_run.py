@@ -1,0 +1,164 @@
+"""How `perfkit sweep` runs: a folder of its own in the investigation, the client's floor, pass after pass.
+
+Progress is a line on stderr for each pass that ended, and a moving one on a terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from layers.collectors.load.endpoints.registry import endpoint_for
+from layers.collectors.load.item import DataSet
+from layers.collectors.load.team import Progress
+from layers.evidence.store import ARTIFACTS, Investigation
+from layers.evidence.wording import counted
+from layers.layer3_sweep.calibration import Floor, cache_folder, calibrate, known_floor
+from layers.layer3_sweep.collect import Servers, run_sweep
+from layers.layer3_sweep.conclude import Ran
+from layers.layer3_sweep.data_sets.registry import data_set
+from layers.layer3_sweep.journal import Part
+from layers.layer3_sweep.protocol import PassKey, SweepPlan, Tally, capped, completed, passes_of
+from layers.layer3_sweep.sweep_folder import latest_folder, new_folder, read_plan, write_plan
+from parsers.errors import PerfkitError
+from perfkit import __version__
+from perfkit.cli.messages import complain, say
+
+SAMPLERS_S = 3.0
+"""About what it takes to start and end the processes around a pass."""
+S_PER_MINUTE = 60
+
+
+def run_new(
+    plan: SweepPlan,
+    investigation: Path,
+    headers: Mapping[str, str],
+    told: Callable[[], bool],
+    *,
+    anew: bool,
+    own_cap: bool,
+) -> Ran:
+    """Begin a sweep. `anew` calibrates the client in any case; with `own_cap` the loads end where the
+    server's own cap is."""
+    with Investigation.open(investigation):
+        folder = new_folder(investigation / ARTIFACTS)
+    floor = client_floor(anew=anew)
+    with Servers(plan, folder, headers) as servers:
+        say(f"server: {plan.subject}")
+        info = servers.at("", 0).info
+        if own_cap:
+            plan = replace(plan, loads=capped(plan.loads, info))
+        plan = completed(plan, info)
+        data = checked_data(plan, folder)
+        write_plan(folder, plan)
+        why = _run(plan, folder, data, servers, headers, told)
+    return Ran(folder, plan, data.name, data.regime, floor, why)
+
+
+def resume_latest(
+    investigation: Path, headers: Mapping[str, str], told: Callable[[], bool], command: str | None
+) -> Ran:
+    """Go on with the sweep that began last in this investigation."""
+    folder = latest_folder(investigation / ARTIFACTS)
+    plan = read_plan(folder, command)
+    say(f"going on with {folder}")
+    data = checked_data(plan, folder)
+    floor = client_floor(anew=False)
+    with Servers(plan, folder, headers) as servers:
+        why = _run(plan, folder, data, servers, headers, told)
+    return Ran(folder, plan, data.name, data.regime, floor, why)
+
+
+def checked_data(plan: SweepPlan, folder: Path) -> DataSet:
+    """The data set of a plan; UsageError where its items lack what the endpoint sends."""
+    data = data_set(plan.data, folder / "sound", plan.seed)
+    endpoint_for(plan.endpoint).check(data.warmup("check"))
+    return data
+
+
+def client_floor(*, anew: bool) -> Floor | None:
+    """That of this machine, measured where it is not known; None, and why is told, where it cannot be."""
+    known = None if anew else known_floor(__version__, cache_folder())
+    if known is not None:
+        return known
+    say("measuring what the load client costs on this machine, once (about 12 s)")
+    try:
+        return calibrate(__version__, cache_folder())
+    except PerfkitError as error:
+        complain(f"{error}; passes are judged without the client's floor")
+        return None
+
+
+def _run(
+    plan: SweepPlan,
+    folder: Path,
+    data: DataSet,
+    servers: Servers,
+    headers: Mapping[str, str],
+    told: Callable[[], bool],
+) -> str:
+    say(_announced(plan))
+    with _moving_line() as move:
+        try:
+            return run_sweep(plan, folder, data, Lines(move), headers, told, servers)
+        except PerfkitError as error:  # what was recorded is judged and kept all the same
+            complain(str(error))
+            return str(error)
+
+
+def _announced(plan: SweepPlan) -> str:
+    passes, extent = len(list(passes_of(plan))), plan.extent
+    what = [f"{extent.duration_s:g} s"] if extent.duration_s is not None else []
+    what += [counted(extent.requests, "request")] if extent.requests is not None else []
+    said = f"{counted(passes, 'pass')} of {' or '.join(what)}"
+    if extent.duration_s is None:
+        return said
+    about_s = passes * (extent.duration_s + extent.warmup_s + SAMPLERS_S)
+    return f"{said}: about {max(1, round(about_s / S_PER_MINUTE))} min"
+
+
+@dataclass(slots=True)
+class Lines:
+    """Follows a sweep in words."""
+
+    move: Callable[[str], None]
+    _place: str = field(default="")
+
+    def begins(self, key: PassKey, number: int, total: int, processes: int) -> None:
+        of = f", {processes} load processes" if processes > 1 else ""
+        self._place = f"{number:>{len(str(total))}}/{total}  {key}{of}"
+        self.move(self._place)
+
+    def moves(self, progress: Progress) -> None:
+        part = "measuring" if progress.measuring else "warming up"
+        now = f"{progress.elapsed_s:.0f} s, {progress.in_flight} in flight"
+        done = f"{progress.ok} served, {progress.shed} shed, {progress.failed} failed"
+        self.move(f"{self._place}: {part}, {now}, {done}")
+
+    def ended(self, key: PassKey, found: Tally, part: Part) -> None:
+        self.move("")
+        more = "" if part.ended == "done" else f"; {part.ended or 'cut'}{': ' * bool(part.error)}{part.error}"
+        counts = f"{found.shed} shed, {found.errors} failed of {found.asked}"
+        say(f"{self._place}: {found.served_per_s:.4g} served/s, {counts}{more}")
+
+    def says(self, text: str) -> None:
+        say(text)
+
+
+@contextmanager
+def _moving_line() -> Iterator[Callable[[str], None]]:
+    """One line on stderr that is written over, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+
+    def move(text: str) -> None:
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield move
+    finally:
+        move("")
