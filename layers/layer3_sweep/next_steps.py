@@ -7,12 +7,12 @@ from layers.layer3_sweep.model import Curve, CurveClass
 BY_CLASS = {
     CurveClass.NOT_SATURATED: "raise the load until throughput stops: --max-concurrency",
     CurveClass.PLATEAU_DEVICE: "kernels: perfkit roofline, and perfkit layer1 --trace of the plateau",
-    CurveClass.PLATEAU_LIMIT: "which limit: perfkit stages (queue share), then an A/B of the limit of "
+    CurveClass.PLATEAU_LIMIT: "which limit: in which stage requests queue, then an A/B of the limit of "
     "running requests or of the batch with all else equal",
     CurveClass.HOST_SIDE: "the host: waits per second (perfkit nsys run), CPU of each process of the server, "
-    "GIL share; then perfkit layer2 under load",
+    "GIL share; then stacks under load",
     CurveClass.RETROGRADE: "what is given back as load grows: preemptions and cache evictions of the server, "
-    "then perfkit layer2 at the peak and at the last load",
+    "then stacks at the peak and at the last load",
     CurveClass.OVERLOADED: "the failures by kind, then the same sweep below the load at which they begin",
     CurveClass.CLIENT_LIMITED: "more load processes, or a machine of its own for the client; then the same "
     "loads",

@@ -26,7 +26,7 @@ from parsers.errors import InvalidMeasurement, UsageError
 ENGINE = "sample_engine.__main__:main"
 NEEDED_BY_ENGINE = ("torch", "fastapi", "uvicorn")
 INSTALL_ENGINE = (
-    "the bundled engine needs {}: pip install 'perfkit[engine]' (or make demo), "
+    "the bundled engine needs {}: pip install 'perfkit[engine]' (from a clone: make test installs it), "
     "or name a server with --server URL or --launch CMD"
 )
 LOOPBACK = "127.0.0.1"
