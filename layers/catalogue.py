@@ -24,6 +24,7 @@ from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
 from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS
+from layers.layer3_sweep.guards_content import CONTENT_GUARDS
 from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
@@ -86,7 +87,10 @@ CATALOGUE = gather(
     RECORDING_GUARDS,
     TAG_GUARDS,
     CLIENT_GUARDS,
-    by_code(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS, CURVE_GUARDS, SWEEP_GUARDS),
+    by_code(
+        *(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS),
+        *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS),
+    ),
 )
 
 
