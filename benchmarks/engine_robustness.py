@@ -1,12 +1,12 @@
 """Ten thousand requests, many of them odd: is none lost, doubled or left hanging, and is nothing left behind?
 
-python -m benchmarks.engine_robustness [--requests 10000]
+python -m benchmarks.engine_robustness [--pipeline asr] [--requests 10000]
 
 Size tiny, over HTTP, 48 at a time: patient clients, clients that leave at a random moment or in the middle of
-a stream, malformed bodies, texts that are too long, bodies that announce more than is taken. Every client
-must see one outcome, of those that a working server has. All answers to one text must be the same bytes. The
-engine must have ended every request that it saw. Afterwards no slot (and with it no row of the KV cache) may
-be taken, and device memory in use must be what it was at rest.
+a stream, malformed bodies, texts or audios that are too long, bodies that announce more than is taken. Every
+client must see one outcome, of those that a working server has. All answers to one text or audio must be the
+same bytes. The engine must have ended every request that it saw. Afterwards no slot (and with it no row of
+the KV cache) may be taken, and device memory in use must be what it was at rest.
 
 Then a fresh server, whose device process is killed in the middle of a step while a crowd asks: everyone must
 get an answer. And at last its front is killed: nothing may survive. Printed is what was seen, then the
@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.engine_vocoder import say
-from tests.engine_crowd import EXPECTED, Crowd, ended
+from tests.engine_crowd import EXPECTED, Asks, Crowd, Listening, Speech, ended
 from tests.engine_servers import Server, serving
 
 CROWD = 1000
@@ -38,31 +38,41 @@ AFTER_LOSS = EXPECTED | {"500", "oversize 500", "ServerDisconnectedError", "Clie
 GAUGES = ("running", "waiting", "building")
 
 
+OPTIONS: dict[str, tuple[tuple[str, ...], Asks]] = {
+    "tts": (("--set", "vocoder_queue=4"), Speech()),
+    "asr": (("--pipeline", "asr", "--set", "encoder_queue=4", "--set", "encoder_cache=off"), Listening()),
+}
+"""Small queues between stages, so that they fill up; no cache, which keeps what it knows."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Send the engine ten thousand odd requests.")
+    parser.add_argument("--pipeline", choices=sorted(OPTIONS), default="tts")
     parser.add_argument("--requests", type=int, default=10_000)
     asked = parser.parse_args()
-    with serving("--set", "vocoder_queue=4") as server:
-        held = many(server, asked.requests)
-    with serving() as server:
-        held &= lost_device(server)
+    options, asks = OPTIONS[asked.pipeline]
+    with serving(*options) as server:
+        held = many(server, asks, asked.requests)
+    with serving("--pipeline", asked.pipeline) as server:
+        held &= lost_device(server, asks)
     sys.exit(0 if held else 1)
 
 
-def many(server: Server, requests: int) -> bool:
-    Crowd(server, seed=-1).run(CROWD // 10, HANGS_AFTER_S)
-    idle_bytes, before, idle_rss = at_rest(server), ended(server), rss_mib(server)
-    outcomes, audio, begun_s = Counter[str](), dict[str, set[bytes]](), time.monotonic()
+def many(server: Server, asks: Asks, requests: int) -> bool:
+    usual = Crowd(server, -1, asks)
+    usual.run(CROWD // 10, HANGS_AFTER_S)
+    idle_bytes, before, idle_rss = at_rest(server, usual), ended(server), rss_mib(server)
+    outcomes, answers, begun_s = Counter[str](), dict[str, set[bytes]](), time.monotonic()
     for seed in range(-(-requests // CROWD)):
-        crowd = Crowd(server, seed)
+        crowd = Crowd(server, seed, asks)
         crowd.run(min(CROWD, requests - seed * CROWD), HANGS_AFTER_S)
         outcomes += crowd.outcomes
-        for text, versions in crowd.audio.items():
-            audio.setdefault(text, set()).update(versions)
+        for text, versions in crowd.answers.items():
+            answers.setdefault(text, set()).update(versions)
     took_s = time.monotonic() - begun_s
     server.settle()
     ends = {end: int(count - before[end]) for end, count in ended(server).items()}
-    used_bytes = at_rest(server)
+    used_bytes = at_rest(server, usual)
     print(f"{requests} requests in {took_s:.0f} s, seen by clients: {told(outcomes)}")
     print(f"ended in the engine: {told(ends)}")
     print(f"device memory in use at rest: {idle_bytes:.0f} bytes before, {used_bytes:.0f} after")
@@ -72,7 +82,7 @@ def many(server: Server, requests: int) -> bool:
             "every client saw one outcome, and one that a working server has": (
                 outcomes.total() == requests and set(outcomes) <= EXPECTED
             ),
-            "all answers to a text are the same bytes": all(len(one) == 1 for one in audio.values()),
+            "all answers to one thing are the same bytes": all(len(one) == 1 for one in answers.values()),
             "whoever got an answer is a request that was done, and none failed": (
                 ends["done"] >= outcomes["200"] > 0 and ends["failed"] == 0
             ),
@@ -83,8 +93,8 @@ def many(server: Server, requests: int) -> bool:
     )
 
 
-def lost_device(server: Server) -> bool:
-    crowd = Crowd(server, seed=0)
+def lost_device(server: Server, asks: Asks) -> bool:
+    crowd = Crowd(server, 0, asks)
 
     async def kill_soon() -> None:
         await asyncio.sleep(KILL_AFTER_S)
@@ -110,13 +120,13 @@ def lost_device(server: Server) -> bool:
     return say(held)
 
 
-def at_rest(server: Server) -> float:
+def at_rest(server: Server, usual: Crowd) -> float:
     """Device memory in use when nothing runs, once the gauges show it. The last request is always the same,
     for what a prompt lay in is let go with the next one.
     """
-    server.speak()
+    usual.ask_the_usual()
     server.settle()
-    time.sleep(1)
+    server.wait_for_gauges()
     return server.metric("device_used_bytes")
 
 

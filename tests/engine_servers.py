@@ -90,6 +90,13 @@ class Server:
             assert time.monotonic() < deadline_s, f"{name} {labels} stays at {self.metric(name, **labels)}"
             time.sleep(0.01)
 
+    def wait_for_gauges(self) -> None:
+        """Until those of the device are newer than this call: by the second sign of life from now on, what
+        followed the first one is done.
+        """
+        for _ in range(2):
+            self.wait_for("alive_seconds", self.metric("alive_seconds") + 1e-3)
+
     def wait_until_is(self, name: str, value: float, **labels: str) -> None:
         """Until a metric has this value: memory is given back a moment after an answer is complete."""
         deadline_s = time.monotonic() + LONG_S

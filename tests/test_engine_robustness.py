@@ -6,30 +6,40 @@ import asyncio
 import os
 import signal
 
-from tests.engine_crowd import EXPECTED, Crowd, ended
+import pytest
+
+from tests.engine_crowd import EXPECTED, Asks, Crowd, Listening, Speech, ended
 from tests.engine_servers import LONG_S, serving
 
 REQUESTS = 300
+CROWDED = 30
+"""So many once, and all that is made when it is first needed is there."""
+ASR = ("--pipeline", "asr", "--set", "encoder_queue=4", "--set", "encoder_cache=off")
 
 
-def test_a_crowd_leaves_nothing_behind() -> None:
-    with serving("--set", "vocoder_queue=4") as server:
-        assert server.speak().status == 200
+@pytest.mark.parametrize(
+    ("options", "asks"), [(("--set", "vocoder_queue=4"), Speech()), (ASR, Listening())], ids=["tts", "asr"]
+)
+def test_a_crowd_leaves_nothing_behind(options: tuple[str, ...], asks: Asks) -> None:
+    with serving(*options) as server:
+        usual = Crowd(server, -1, asks)
+        usual.run(CROWDED)
+        assert usual.ask_the_usual() == "200"
         server.settle()
-        server.wait_for("device_used_bytes", 1)
+        server.wait_for_gauges()
         idle_bytes = server.metric("device_used_bytes")
         for seed in range(2):
-            crowd = Crowd(server, seed)
+            crowd = Crowd(server, seed, asks)
             crowd.run(REQUESTS)
             server.settle()
             assert crowd.outcomes.total() == REQUESTS
             assert set(crowd.outcomes) <= EXPECTED
             assert crowd.outcomes["200"] > 0
-            assert all(len(versions) == 1 for versions in crowd.audio.values())
+            assert all(len(versions) == 1 for versions in crowd.answers.values())
         gauges = ("running", "waiting", "building")
         assert [server.metric(f"requests_{one}") for one in gauges] == [0, 0, 0]
         assert ended(server)["failed"] == 0
-        assert server.speak().status == 200
+        assert usual.ask_the_usual() == "200"
         server.wait_until_is("device_used_bytes", idle_bytes)
         assert server.get("/server_info").json["in_flight"] == 0
 
