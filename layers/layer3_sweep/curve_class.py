@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from layers.evidence.wording import pct
-from layers.layer3_sweep.elasticity import between, last_doubling, pooled_spread
+from layers.layer3_sweep.elasticity import between, last_doubling, pooled_spread, step_text
 from layers.layer3_sweep.model import (
     CurveClass,
     Elasticity,
@@ -105,7 +105,7 @@ def _beyond(seen: Seen) -> Called | None:
 
 def _rising(seen: Seen, step: Elasticity) -> Called:
     last = seen.points[-1]
-    said = f"throughput still rises: {rate(last):.4g} req/s at {at(last):g}, elasticity {_step(step)}"
+    said = f"throughput still rises: {rate(last):.4g} req/s at {at(last):g}, elasticity {step_text(step)}"
     if step.value >= STILL_RISING:
         return Called(CurveClass.NOT_SATURATED, said)
     return Called(CurveClass.UNDECIDED, f"{said}: it bends, and no plateau is reached")
@@ -232,13 +232,8 @@ def _not_full(seen: Seen) -> Iterator[str]:
 def _plateau(seen: Seen) -> str:
     assert seen.step is not None
     last = seen.points[-1]
-    numbers = f"{rate(last):.4g} req/s at {at(last):g}, elasticity {_step(seen.step)}"
+    numbers = f"{rate(last):.4g} req/s at {at(last):g}, elasticity {step_text(seen.step)}"
     return f"throughput no longer rises ({numbers})"
-
-
-def _step(step: Elasticity) -> str:
-    interval = f" [{step.low:.2f}, {step.high:.2f}]" if step.low is not None else ""
-    return f"{step.value:.2f}{interval} from {step.start:g} to {step.end:g}"
 
 
 def _what_lacks(seen: Seen) -> str:

@@ -27,6 +27,18 @@ class Spread(NamedTuple):
     freedom: int
 
 
+def two(value: float) -> str:
+    """With two decimals, and never as -0.00."""
+    return f"{round(value, 2) + 0:.2f}"
+
+
+def step_text(step: Elasticity) -> str:
+    """`0.03 [-0.01, 0.07] from 32 to 64`."""
+    known = step.low is not None and step.high is not None
+    interval = f" [{two(step.low or 0)}, {two(step.high or 0)}]" if known else ""
+    return f"{two(step.value)}{interval} from {step.start:g} to {step.end:g}"
+
+
 def pooled_spread(points: Sequence[SweepPoint]) -> Spread | None:
     """Pooled over all points with repeats; None where there is none."""
     squares = [

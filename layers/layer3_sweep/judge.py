@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layers.evidence.finding import Finding
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
+from layers.layer3_sweep.control import ControlRow, control_rows
+from layers.layer3_sweep.findings import best_cell, curve_findings
+from layers.layer3_sweep.measurements import curve_measurements
 from layers.layer3_sweep.model import Curve, CurveClass, SweepAnalysis
 from layers.layer3_sweep.next_steps import next_step
 from layers.layer3_sweep.points import rate, scope_of, scope_of_curve
@@ -28,12 +32,29 @@ def judge(analysis: SweepAnalysis, *, command: str = "sweep", beside: Sequence[C
     arms), applied by who calls."""
     primary = primary_curve(analysis)
     guards = [*beside, *analysis.guards]
+    rows = control_rows(analysis.curves, primary) if primary else []
     return Result(
         command=command,
         verdict=_verdict(analysis, primary, guards),
         guards=guards,
-        sections=sections(analysis, primary),
+        measurements=[m for curve in analysis.curves for m in curve_measurements(curve)],
+        findings=_findings(analysis, primary, guards, rows),
+        sections=sections(analysis, primary, rows),
     )
+
+
+def _findings(
+    analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked], rows: Sequence[ControlRow]
+) -> list[Finding]:
+    """Those of the curve of the verdict first; of the others what they say by themselves."""
+    ordered = sorted(analysis.curves, key=lambda curve: curve is not primary)
+    return [
+        finding
+        for curve in ordered
+        for finding in curve_findings(
+            curve, _concerning(guards, curve), curve_measurements(curve), rows if curve is primary else ()
+        )
+    ]
 
 
 def primary_curve(analysis: SweepAnalysis) -> Curve | None:
@@ -52,22 +73,24 @@ def highest_rate(curve: Curve) -> float:
 def _verdict(analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked]) -> Verdict:
     if primary is None:
         return _void(analysis, guards)
-    standing = [c for c in guards if c.fired and c.effect is not Effect.VOID and _concerns(c, primary)]
+    standing = _concerning(guards, primary)
     concluded = primary.word not in UNCONCLUDED
     directional = concluded and any(c.effect is Effect.DIRECTIONAL for c in standing)
     return Verdict(
         word=primary.word,
         directional=directional,
-        because=primary.because,
+        because=best_cell(analysis.curves, primary) + primary.because,
         exit_code=exit_code_for(UNCONCLUDED.get(primary.word, Exit.OK), standing, directional=directional),
         next_step=next_step(primary),
     )
 
 
-def _concerns(checked: Checked, curve: Curve) -> bool:
-    """Whether a guard is on this curve or on the sweep as a whole, not on another arm or cell."""
+def _concerning(guards: Sequence[Checked], curve: Curve) -> list[Checked]:
+    """The guards that fired on this curve, on its passes that stand, or on the sweep as a whole; not those on
+    another arm or cell, and none that took a pass out."""
     passes = {scope_of(swept) for point in curve.points for swept in point.passes}
-    return checked.scope in {"", scope_of_curve(curve), *passes}
+    scopes = {"", scope_of_curve(curve), *passes}
+    return [c for c in guards if c.fired and c.effect is not Effect.VOID and c.scope in scopes]
 
 
 def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:

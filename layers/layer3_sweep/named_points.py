@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from layers.layer3_sweep.elasticity import between, elasticities, pooled_spread
+from layers.layer3_sweep.elasticity import between, elasticities, pooled_spread, step_text
 from layers.layer3_sweep.model import NamedPoint, SweepPoint, Timing
 from layers.layer3_sweep.points import P99, at, quantile_ms, rate, residence_s
 
@@ -92,8 +92,7 @@ def _plateau_start(points: Sequence[SweepPoint]) -> NamedPoint | None:
         rest = between(point, points[-1], spread)
         rises = any((s.value if s.low is None else s.low) >= PLATEAU for s in steps[index:])
         if rest.value < PLATEAU and not rises:
-            interval = f" [{rest.low:.2f}, {rest.high:.2f}]" if rest.low is not None else ""
-            said = f"elasticity {rest.value:.2f}{interval} from here to {rest.end:g}; {rate(point):.4g} req/s"
+            said = f"elasticity {step_text(rest)}; {rate(point):.4g} req/s"
             return NamedPoint(PLATEAU_START, at(point), said)
     return None
 

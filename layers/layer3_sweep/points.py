@@ -56,6 +56,16 @@ def scope_of_curve(curve: Curve) -> str:
     return CurveKey(curve.arm, tuple(sorted(curve.settings.items()))).text
 
 
+def point_scope(curve: Curve, point: SweepPoint) -> str:
+    """Which point, in words: `control, 8 at a time`."""
+    return ", ".join(part for part in (scope_of_curve(curve), str(point.load)) if part)
+
+
+def device_metrics(point: SweepPoint) -> list[str]:
+    """The metrics that were sampled at a point, each once."""
+    return list(dict.fromkeys(use.metric for swept in point.passes for use in swept.devices))
+
+
 def points_of(standings: Iterable[Standing]) -> tuple[SweepPoint, ...]:
     """The points of one curve in the order of load, void ones included."""
     by_load: dict[Load, list[Standing]] = {}
@@ -108,6 +118,31 @@ def quantile_ms(point: SweepPoint, timing: Timing, quantile: float) -> float | N
     )
 
 
+class Tail(NamedTuple):
+    """One high quantile of one time at several points, in their order."""
+
+    timing: Timing
+    quantile: float
+    values_ms: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """`e2e p95 goes from 120 to 640 ms`."""
+        first, last = self.values_ms[0], self.values_ms[-1]
+        return f"{self.timing} p{100 * self.quantile:g} goes from {first:,.0f} to {last:,.0f} ms"
+
+
+def tail(points: Sequence[SweepPoint]) -> Tail | None:
+    """p95 of the points, of the whole request before its first output; p99 where p95 is not there; None where
+    no time has either at all of them."""
+    for quantile in (P95, P99):
+        for timing in (Timing.E2E, Timing.TTFT, Timing.FIRST_AUDIO):
+            told = [ms for p in points if (ms := quantile_ms(p, timing, quantile)) is not None]
+            if told and len(told) == len(points):
+                return Tail(timing, quantile, tuple(told))
+    return None
+
+
 def residence_s(point: SweepPoint) -> float | None:
     """Mean time that a request spends: end to end where it was measured, else N / X (Little 1961)."""
     e2e = mean_ms(point, Timing.E2E)
@@ -133,6 +168,11 @@ def counts_of(point: SweepPoint) -> Counts:
         attempts=sum(told) if told and len(told) == len(attempts) else None,
         by_outcome=outcomes,
     )
+
+
+def within_budget(curve: Curve) -> list[SweepPoint]:
+    """The points that a class is called by: they stand, served something, and did not fail too often."""
+    return [p for p in curve.points if p.stands and p.throughput_rps and p not in curve.overloaded]
 
 
 def failed_share(point: SweepPoint) -> float:

@@ -6,12 +6,13 @@ that of the server under test, `curves` all of them. What was not measured is ab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from layers.evidence.wording import clipped
+from layers.layer3_sweep.control import ControlRow
 from layers.layer3_sweep.model import (
     Counts,
     Curve,
@@ -40,12 +41,15 @@ CONTRACT_POINTS = (LINEAR_LIMIT, POWER, PLATEAU_START, P99_INFLECTION, SLO_LIMIT
 TIMES = {t: "latency_ms" if t is Timing.E2E else f"{t}_ms" for t in Timing}
 
 
-def sections(analysis: SweepAnalysis, primary: Curve | None) -> dict[str, Any]:
-    """`points`, `curve`, `curves`, `not_run`, `lost` and `regime` of the document."""
+def sections(
+    analysis: SweepAnalysis, primary: Curve | None, control: Sequence[ControlRow] = ()
+) -> dict[str, Any]:
+    """`points`, `curve`, `curves`, `control`, `not_run`, `lost` and `regime` of the document."""
     made: dict[str, Any] = {
         "points": [entry for curve in analysis.curves for entry in _points(curve)],
         "curve": _curve(primary) if primary else None,
         "curves": [_curve(curve) for curve in analysis.curves],
+        "control": msgspec.to_builtins(control),
         "not_run": [str(load) for load in analysis.not_run],
         "lost": list(analysis.lost),
         "regime": analysis.regime,

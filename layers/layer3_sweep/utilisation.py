@@ -61,7 +61,7 @@ def _of_metric(points: Sequence[SweepPoint], metric: Metric) -> Utilisation | No
     )
 
 
-def device_mean(point: SweepPoint, metric: Metric) -> float | None:
+def device_mean(point: SweepPoint, metric: str) -> float | None:
     """Mean over devices, then over passes; None where one pass lacks it."""
 
     def of_pass(devices: Sequence[float]) -> float | None:
