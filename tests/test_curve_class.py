@@ -94,6 +94,18 @@ def test_memory_utilisation_and_power_decide_nothing_alone() -> None:
     assert word(PLATEAU, devices=falling) is CurveClass.UNDECIDED
 
 
+def test_cards_that_take_no_part_do_not_dilute_the_mean() -> None:
+    def devices(n: int) -> tuple[DeviceUse, ...]:
+        shares = {"gpu 0": min(0.92, 0.3 * n), "gpu 1": min(0.9, 0.25 * n), "gpu 2": 0.01}
+        return tuple(
+            DeviceUse(card, "dcgm", "sm_active_ratio", share, 100, None) for card, share in shares.items()
+        )
+
+    full = curve(curve_passes(PLATEAU, devices=devices))
+    assert full.word is CurveClass.PLATEAU_DEVICE
+    assert full.utilisation[0].share == pytest.approx(0.91)
+
+
 def test_a_plateau_without_evidence_of_its_cause_is_undecided() -> None:
     bare = curve(curve_passes(PLATEAU))
     assert bare.word is CurveClass.UNDECIDED

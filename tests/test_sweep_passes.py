@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.collectors.gpu.fields import CPU_SERVICE
+from layers.collectors.gpu.fields import CPU_SERVICE, PROCESS_LISTED, PROCESS_OURS
 from layers.collectors.load.plan import Load
 from layers.collectors.load.pulse_series import PulseSeries, PulseSpan
 from layers.collectors.load.records import Audio, Outcome, Phase, RequestRecord, Usage
-from layers.collectors.server_adapters.adapter import ServerState
 from layers.layer3_sweep.model import Timing, WindowKind
 from layers.layer3_sweep.passes import Beside, pass_of
-from layers.layer3_sweep.use import StateAt
 from layers.layer3_sweep.window import LEAST_GENERATIONS, window_of
 from parsers.errors import InvalidMeasurement
-from parsers.series_model import Metric
+from parsers.series_model import Metric, Series
 from tests.sampled_builders import START_S, sampled_file, series
 from tests.sweep_builders import NS_PER_MS, record
 
@@ -161,16 +159,28 @@ def test_samplers_on_the_wall_clock_are_put_beside_the_window_by_the_pair_of_clo
     assert pass_of(closed_loop(1, 10, 10.0), Load(1), beside=Beside(sampled=[gpu])).devices == ()
 
 
-def test_gauges_of_the_server_are_means_and_counters_what_they_grew_by() -> None:
-    states = [
-        StateAt(0, ServerState(running=99.0)),
-        StateAt(40 * NS_PER_MS, ServerState(2.0, 4.0, 0.5, 10.0, 100.0, 200.0)),
-        StateAt(60 * NS_PER_MS, ServerState(4.0, 6.0, 0.7, 13.0, 130.0, 300.0)),
-    ]
-    server = pass_of(closed_loop(1, 10, 10.0, warmup=2), Load(1), beside=Beside(states=states)).server
-    assert server is not None
-    assert (server.running, server.waiting, server.preemptions, server.n) == (3.0, 5.0, 3.0, 2)
-    assert server.kv_share == pytest.approx(0.6) and server.prefix_hit_share == pytest.approx(0.3)
+def test_cards_that_the_server_is_not_on_are_left_out_where_a_watch_tells() -> None:
+    pulse = PulseSeries(0, START_S * 10**9, 0, ())
+    both = (series(Metric.NVML_UTIL_PCT, [50.0], gpu=0), series(Metric.NVML_UTIL_PCT, [99.0], gpu=1))
+    listed = series(Metric.OTHER, [1.0], gpu=0, pid=7, field=PROCESS_LISTED)
+    ours = series(Metric.OTHER, [1.0], gpu=-1, entity="host", pid=7, field=PROCESS_OURS)
+
+    def devices(*more: Series) -> list[str]:
+        beside = Beside(pulses=[pulse], sampled=[sampled_file(*both, *more)])
+        return [use.device for use in pass_of(closed_loop(1, 10, 10.0), Load(1), beside=beside).devices]
+
+    assert devices(listed, ours) == ["gpu 0"]
+    assert devices(listed) == ["gpu 0", "gpu 1"]
+
+
+def test_of_two_samplings_of_one_metric_the_closer_one_is_told() -> None:
+    pulse = PulseSeries(0, START_S * 10**9, 0, ())
+    seldom = sampled_file(series(Metric.NVML_UTIL_PCT, [10.0], at_s=[0.01]), source="watch")
+    often = sampled_file(series(Metric.NVML_UTIL_PCT, [50.0, 60.0], at_s=[0.01, 0.02]), source="nvml")
+    for sampled in ([seldom, often], [often, seldom]):
+        beside = Beside(pulses=[pulse], sampled=sampled)
+        (use,) = pass_of(closed_loop(1, 10, 10.0), Load(1), beside=beside).devices
+        assert (use.source, use.mean, use.n) == ("nvml", 55.0, 2)
 
 
 def test_times_of_a_pass_are_those_of_its_window() -> None:

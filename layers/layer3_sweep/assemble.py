@@ -111,7 +111,9 @@ def _with_server(swept: SweepPass, parts: Sequence[Recorded], server: Answering 
     start_ns, end_ns = swept.window.start_ns or 0, swept.window.end_ns or 0
     looks = [look for one in parts for look in one.looks]
     used = host_use(cpu_use(looks, start_ns, end_ns))
-    swept = replace(swept, host=used or swept.host)
+    if used is not None:
+        others_share = swept.host.others_share if swept.host else None
+        swept = replace(swept, host=replace(used, others_share=others_share))
     pages = sorted((page for one in parts for page in one.pages), key=lambda page: page.monotonic_ns)
     if server is None or server.info is None or not pages:
         return swept

@@ -16,9 +16,9 @@ from layers.collectors.load.records import Outcome, Phase, RequestRecord, last_a
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.client_health import client_health
 from layers.layer3_sweep.in_flight import in_flight_steps, mean_in_flight
-from layers.layer3_sweep.model import Accuracy, Counts, SweepPass, Window, WindowKind
+from layers.layer3_sweep.model import Accuracy, Counts, ServerUse, SweepPass, Window, WindowKind
 from layers.layer3_sweep.timings import rtf_of, timings_of
-from layers.layer3_sweep.use import StateAt, WallSpan, devices_over, host_over, server_over
+from layers.layer3_sweep.use import WallSpan, devices_over, host_over
 from layers.layer3_sweep.window import in_window, window_of
 from parsers.series_model import SampledFile
 
@@ -31,17 +31,17 @@ class Beside:
     """What was recorded beside the load; every part may be missing.
 
     `pulses`: what the load processes recorded of themselves, with the pair of clocks by which `sampled` (GPU
-    and host samplers, on the wall clock) is put beside the window. `states`: scrapes of the server, on the
-    monotonic clock. `input_audio_s`: seconds of audio by item, of endpoints that take audio.
-    `server_processes`: how many the host sampler followed. `stage_ms`: mean stage times.
+    and host samplers, on the wall clock) is put beside the window. `input_audio_s`: seconds of audio by item,
+    of endpoints that take audio. `server_processes`: how many the host sampler followed. `server` and
+    `stage_ms`: means of what the server said of itself.
     """
 
     pulses: Sequence[PulseSeries] = ()
     floor_ms: float | None = None
     sampled: Sequence[SampledFile] = ()
-    states: Sequence[StateAt] = ()
     input_audio_s: Mapping[str, float] | None = None
     accuracy: Accuracy | None = None
+    server: ServerUse | None = None
     stage_ms: Mapping[str, float] | None = None
     server_processes: int = 0
     machine: str = ""
@@ -84,7 +84,7 @@ def pass_of(
         underrun_share=_underrun_share(served),
         devices=devices_over(beside.sampled, span) if span else (),
         host=host_over(beside.sampled, span, beside.server_processes) if span else None,
-        server=server_over(beside.states, start_ns, end_ns),
+        server=beside.server,
         accuracy=beside.accuracy,
         client=client_health(beside.pulses, records, start_ns, end_ns, beside.floor_ms),
         stage_ms=beside.stage_ms,

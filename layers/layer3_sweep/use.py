@@ -1,4 +1,4 @@
-"""What devices, the server's processes and the server itself did over the window of a pass. Pure.
+"""What the devices did over the window of a pass, and the CPUs of the host. Pure.
 
 Samplers run in processes of their own and stamp on the wall clock; a window is on the monotonic one, and the
 load client recorded one pair of both. A metric without one sample in the window was not measured.
@@ -6,15 +6,13 @@ load client recorded one pair of both. A metric without one sample in the window
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from statistics import fmean
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from layers.collectors.gpu.fields import CPU_SERVICE
-from layers.collectors.server_adapters.adapter import ServerState
-from layers.layer3_sweep.model import DeviceUse, HostUse, ServerUse
+from layers.collectors.gpu.fields import CPU_SERVICE, PROCESS_LISTED, PROCESS_OURS
+from layers.layer3_sweep.model import DeviceUse, HostUse
 from layers.preflight.watch import foreign_cpu_share
 from parsers.series_model import F64, NO_PROCESS, Metric, SampledFile, Series
 
@@ -24,13 +22,6 @@ USE_METRICS = (
 )
 
 
-class StateAt(NamedTuple):
-    """What the server said of itself at one moment of the monotonic clock."""
-
-    monotonic_ns: int
-    state: ServerState
-
-
 class WallSpan(NamedTuple):
     """A window on the wall clock (unix ns)."""
 
@@ -38,15 +29,30 @@ class WallSpan(NamedTuple):
     end_ns: int
 
 
-def devices_over(files: Iterable[SampledFile], span: WallSpan) -> tuple[DeviceUse, ...]:
-    """Every device and metric with samples in the span; of two fields of one metric the one with more."""
-    return tuple(use for file in files for use in _devices(file, span))
+def devices_over(files: Sequence[SampledFile], span: WallSpan) -> tuple[DeviceUse, ...]:
+    """Every device and metric with samples in the span; of two samplings of one metric the one with more.
+
+    Where a watch says which cards the server's processes are on, the others are left out.
+    """
+    ours = _our_devices([series for file in files for series in file.series])
+    best: dict[tuple[str, str], DeviceUse] = {}
+    for use in (use for file in files for use in _devices(file, span, ours)):
+        known = best.get((use.device, use.metric))
+        if known is None or use.n > known.n:
+            best[use.device, use.metric] = use
+    return tuple(best.values())
 
 
-def _devices(file: SampledFile, span: WallSpan) -> Iterator[DeviceUse]:
+def _our_devices(series: Sequence[Series]) -> set[int]:
+    """The cards that processes of ours are on; empty where that was not watched, or ids do not compare."""
+    family = {one.pid for one in series if one.field == PROCESS_OURS}
+    return {one.device for one in series if one.field == PROCESS_LISTED and one.pid in family}
+
+
+def _devices(file: SampledFile, span: WallSpan, ours: set[int]) -> Iterator[DeviceUse]:
     best: dict[tuple[str, Metric], F64] = {}
     for series in file.series:
-        if series.pid != NO_PROCESS:
+        if series.pid != NO_PROCESS or (ours and series.device not in ours):
             continue
         values, key = _inside(series, span), (series.entity, series.metric)
         if len(values) > len(best.get(key, ())):
@@ -88,30 +94,3 @@ def _others_share(file: SampledFile, span: WallSpan) -> float | None:
     at_ns, share = foreign_cpu_share(file.series)
     inside = share[(at_ns >= span.start_ns) & (at_ns < span.end_ns)]
     return float(inside.mean()) if len(inside) else None
-
-
-def server_over(states: Sequence[StateAt], start_ns: int, end_ns: int) -> ServerUse | None:
-    """Means of what the server said in a window of the monotonic clock, and what its counters grew by."""
-    inside = [at.state for at in states if start_ns <= at.monotonic_ns <= end_ns]
-    if not inside:
-        return None
-    hits, queries = _growth(inside, lambda s: s.prefix_hits), _growth(inside, lambda s: s.prefix_queries)
-    return ServerUse(
-        running=_mean(s.running for s in inside),
-        waiting=_mean(s.waiting for s in inside),
-        kv_share=_mean(s.kv_share for s in inside),
-        preemptions=_growth(inside, lambda s: s.preemptions),
-        prefix_hit_share=hits / queries if hits is not None and queries else None,
-        n=len(inside),
-    )
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    told = [value for value in values if value is not None]
-    return fmean(told) if told else None
-
-
-def _growth(states: Sequence[ServerState], of: Callable[[ServerState], float | None]) -> float | None:
-    """By how much a counter grew; None where it was read less than twice, or fell (the server restarted)."""
-    told = [value for state in states if (value := of(state)) is not None]
-    return told[-1] - told[0] if len(told) > 1 and told[-1] >= told[0] else None

@@ -29,6 +29,10 @@ Wentao274/vllm-benchmark-test reads 100 % from 1 to 128 at a time, while through
 MOVED_SHARE = 0.10
 """Of itself, for a metric to have fallen or risen. perfkit's choice: repeats of one load differ by less."""
 
+IDLE_BESIDE = 0.05
+"""Of the busiest device: one below it takes no part. perfkit's choice: ranks of one model, and even stages of
+a pipeline on cards of their own, are closer."""
+
 
 def utilisation_of(points: Sequence[SweepPoint]) -> tuple[Utilisation, ...]:
     """Every metric that was sampled at two loads or more, the most direct one first."""
@@ -62,12 +66,14 @@ def _of_metric(points: Sequence[SweepPoint], metric: Metric) -> Utilisation | No
 
 
 def device_mean(point: SweepPoint, metric: str) -> float | None:
-    """Mean over devices, then over passes; None where one pass lacks it."""
+    """Mean over devices that took part, then over passes; None where one pass lacks it."""
+    return mean_over(point, lambda swept: _of_pass([d.mean for d in swept.devices if d.metric == metric]))
 
-    def of_pass(devices: Sequence[float]) -> float | None:
-        return fmean(devices) if devices else None
 
-    return mean_over(point, lambda swept: of_pass([d.mean for d in swept.devices if d.metric == metric]))
+def _of_pass(means: Sequence[float]) -> float | None:
+    """Cards that the server does not use would halve the mean, or worse."""
+    part = [mean for mean in means if mean >= IDLE_BESIDE * max(means)]
+    return fmean(part) if part else None
 
 
 def _full(metric: Metric) -> float | None:
