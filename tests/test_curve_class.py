@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.load.plan import Load
 from layers.layer3_sweep.analyse import analyse
 from layers.layer3_sweep.model import (
     Counts,
     Curve,
     CurveClass,
     DeviceUse,
+    HostUse,
     Latency,
     Quantile,
     ServerUse,
@@ -182,6 +184,40 @@ def test_waiting_outweighs_utilisation_that_falls() -> None:
     full = ServerUse(4.0, 9.0, None, None, None, 9)
     passes = [told(s, server=full, devices=s.devices) for s in curve_passes(PLATEAU, devices=falling)]
     assert curve(passes).word is CurveClass.PLATEAU_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("threads", "expected"),
+    [
+        ((0.3, 0.99), CurveClass.HOST_SIDE),
+        ((0.98, 0.99), CurveClass.PLATEAU_LIMIT),
+        ((0.3, 0.7), CurveClass.PLATEAU_LIMIT),
+    ],
+)
+def test_a_thread_without_time_left_is_the_host_unless_it_spins_from_the_start(
+    threads: tuple[float, float], expected: CurveClass
+) -> None:
+    half = busy(sm_active_ratio={1: 0.2, 2: 0.4, 4: 0.5, 8: 0.5, 16: 0.5})
+
+    def host(n: int) -> HostUse:
+        return HostUse(2.0, threads[n == 16], 3, 50)
+
+    passes = [
+        told(s, devices=s.devices, host=host(s.load.concurrency or 0))
+        for s in curve_passes(PLATEAU, devices=half)
+    ]
+    assert curve(passes).word is expected
+
+
+def test_an_open_loop_that_is_not_served_is_overloaded_whatever_holds_it() -> None:
+    rates = {10.0: 10.0, 20.0: 20.0, 40.0: 21.0, 80.0: 21.0}
+    passes = [
+        sweep_pass(load=Load(rate_per_s=offered), throughput_rps=served, in_flight=None)
+        for offered, served in rates.items()
+    ]
+    piling = curve(passes)
+    assert piling.word is CurveClass.OVERLOADED
+    assert piling.because == "21 of 80 requests a second are served, and the rest piles up"
 
 
 def test_throughput_that_falls_is_retrograde() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layers.collectors.load.plan import Load
 from layers.evidence.finding import FindingKind, Strength
@@ -14,6 +16,7 @@ from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result, to_document
 from layers.evidence.verdict import Exit
 from layers.layer3_sweep.analyse import analyse
+from layers.layer3_sweep.grid import grid_rows
 from layers.layer3_sweep.judge import judge
 from layers.layer3_sweep.model import (
     Accuracy,
@@ -146,7 +149,8 @@ def tailed(rates: Mapping[int, float], p95_ms: Callable[[int], float], **other: 
         n = swept.load.concurrency or 0
         e2e = Latency(1000, 1000 * n / swept.throughput_rps, 1.0, (Quantile(0.95, p95_ms(n)),))
         own = {"throughput_rps": swept.throughput_rps, "repeat": swept.repeat, "devices": swept.devices}
-        made.append(sweep_pass(n, timings={Timing.E2E: e2e}, accuracy=swept.accuracy, **own))
+        kept = {"accuracy": swept.accuracy, "settings": swept.settings}
+        made.append(sweep_pass(n, timings={Timing.E2E: e2e}, **kept, **own))
     return made
 
 
@@ -220,6 +224,45 @@ def test_of_a_grid_the_verdict_is_that_of_the_best_cell() -> None:
     assert [f.scope for f in told.findings if f.kind is FindingKind.VERDICT] == ["batch=8", "batch=4"]
 
 
+POINTS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=6)
+
+
+@given(POINTS, POINTS)
+def test_the_front_of_a_grid_is_what_no_other_point_beats(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    """The twin looks at every pair."""
+
+    def passes(cell: str, points: list[tuple[int, int]]) -> list[SweepPass]:
+        settings = {"settings": {"batch": cell}, "in_flight": None}
+        return [
+            sweep_pass(n, throughput_rps=float(rate), timings={Timing.TTFT: tail_of(float(ms))}, **settings)
+            for n, (rate, ms) in enumerate(points, 1)
+        ]
+
+    rows = grid_rows(analyse([*passes("1", one), *passes("2", other)]).curves, "")
+    points = [(row.throughput_rps, row.tail_ms) for row in rows]
+    assert sorted(points) == sorted((float(rate), float(ms)) for rate, ms in [*one, *other])
+    for row, (rate, ms) in zip(rows, points, strict=True):
+        beaten = [p for p in points if (p[0] > rate and p[1] <= ms) or (p[0] >= rate and p[1] < ms)]
+        assert row.on_front == (beaten == [])
+
+
+def tail_of(p95_ms: float) -> Latency:
+    return Latency(1000, p95_ms, 1.0, (Quantile(0.95, p95_ms),))
+
+
+def test_a_grid_names_its_front_and_one_cell_has_none() -> None:
+    slow: dict[str, Any] = {"settings": {"batch": "4"}}
+    fast: dict[str, Any] = {"settings": {"batch": "8"}}
+    cells = [*tailed(LINEAR, lambda n: 100.0 * n, **slow), *tailed(PLATEAU, lambda n: 90.0 * n, **fast)]
+    told = result(cells)
+    (said,) = [f.statement for f in told.findings if "of the grid are beaten by none" in f.statement]
+    assert said.startswith("batch=4: 5 of 9 points of the grid are beaten by none: batch=4 at 8: 80.27 req/s")
+    assert {row["tail"] for row in told.sections["grid"]} == {"e2e p95"}
+    assert result(tailed(LINEAR, lambda n: 100.0 * n)).sections["grid"] == []
+
+
 def test_the_document_has_the_names_of_the_contract() -> None:
     document = json.loads(json.dumps(to_document(result(tailed(PLATEAU, lambda n: 100.0 * n)))))
     repeats = [entry["repeat"] for entry in document["points"]]
@@ -233,6 +276,28 @@ def test_the_document_has_the_names_of_the_contract() -> None:
     assert {"class", "usl", *named} <= curve.keys()
     assert (curve["class"], curve["plateau_start"], curve["power_optimum"]) == ("plateau-limit", 8, 4)
     assert curve["usl"] is None and curve["usl_refused"] == "5 loads: 6 are needed for three parameters"
+
+
+def test_quantiles_that_n_does_not_allow_are_named_and_have_no_value() -> None:
+    e2e = Latency(40, 100.0, 1.0, (Quantile(0.5, 90.0, 80.0, 95.0), Quantile(0.9, 150.0, 120.0, 190.0)))
+    told = to_document(result([sweep_pass(timings={Timing.E2E: e2e})]))["points"][0]["latency_ms"]
+    assert told["not_estimable"] == ["p95", "p99", "p99_9"]
+    assert (told["p50"], told["intervals"]["p90"], "p99" in told) == (90.0, [120.0, 190.0], False)
+
+
+def test_time_of_a_request_that_no_stage_names_is_told() -> None:
+    passes = [
+        sweep_pass(n, throughput_rps=10.0 * n, stage_ms={"queue": 30.0, "decode": 60.0}, timings=hundred_ms())
+        for n in (1, 2, 4)
+    ]
+    told = result(passes)
+    assert told.sections["curve"]["stages_unaccounted_share"] == pytest.approx(0.1)
+    (said,) = [f.statement for f in told.findings if f.statement.startswith("decode (a stage that works)")]
+    assert said.endswith("10.0 % of a request's time is in no stage")
+
+
+def hundred_ms() -> dict[Timing, Latency]:
+    return {Timing.E2E: Latency(1000, 100.0, 1.0, ())}
 
 
 def test_utilisation_in_percent_is_nvmls_and_that_of_an_emulated_device_without_it() -> None:

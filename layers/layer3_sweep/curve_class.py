@@ -12,28 +12,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from layers.evidence.wording import pct
-from layers.layer3_sweep.elasticity import between, last_doubling, pooled_spread, step_text
+from layers.layer3_sweep.elasticity import between, pooled_spread, step_text
 from layers.layer3_sweep.model import (
     CurveClass,
     Elasticity,
     StageSlope,
     SweepPoint,
-    Timing,
     Trend,
     Usl,
     Utilisation,
 )
+from layers.layer3_sweep.plateau_signs import host_thread, memory, waits
 from layers.layer3_sweep.points import (
-    MEDIAN,
     at,
-    counts_of,
     failed_share,
-    mean_over,
-    quantile_ms,
     rate,
-    residence_s,
 )
-from layers.layer3_sweep.stage_slopes import bottleneck
 from layers.layer3_sweep.utilisation import telling
 from parsers.series_model import Metric
 
@@ -45,12 +39,8 @@ DEVICE_FULL = 0.85
 """Of full: busy shares above it leave the host no more than a seventh of the time."""
 FELL = 0.10
 """Throughput below its peak by more than this is retrograde; repeats of one load differ by less."""
-QUEUE_SHARE = 0.5
-"""Of the added time: when more of it lies before the first output than after, requests wait to be let in."""
-SAME = 0.10
-"""Two values that differ by less are called the same."""
-KV_FULL = 0.95
-"""Share of the KV cache in use from which on admission waits for memory; vLLM preempts near 1."""
+SERVED = 0.95
+"""Of the arrivals of an open loop: below it the queue grows for as long as the load lasts."""
 
 
 class Called(NamedTuple):
@@ -80,10 +70,7 @@ def classify(seen: Seen) -> Called:
         return _too_little(seen)
     if seen.step.value >= FLAT:
         return _beyond(seen) or _rising(seen, seen.step)
-    called = _fallen(seen) or _device(seen) or _limit(seen)
-    return called or Called(
-        CurveClass.UNDECIDED, f"{_plateau(seen)}; what holds it was not measured: {_what_lacks(seen)}"
-    )
+    return _fallen(seen) or _device(seen) or _thread(seen) or _limit(seen) or _unexplained(seen)
 
 
 def _too_little(seen: Seen) -> Called:
@@ -146,81 +133,34 @@ def _device(seen: Seen) -> Called | None:
     return Called(CurveClass.PLATEAU_DEVICE, said)
 
 
+def _thread(seen: Seen) -> Called | None:
+    """Host-side by the thread that has no time left, while the devices have some."""
+    told = host_thread(seen.points)
+    if not told or not any(_not_full(seen)):
+        return None
+    return Called(CurveClass.HOST_SIDE, f"{_plateau(seen)} while {told}; {'; '.join(_not_full(seen))}")
+
+
 def _limit(seen: Seen) -> Called | None:
-    evidence = [*_waits(seen), *_memory(seen), *_not_full(seen)]
+    evidence = [*_waits(seen), *memory(seen.points[-1]), *_not_full(seen)]
     if not evidence:
         return None
     return Called(CurveClass.PLATEAU_LIMIT, f"{_plateau(seen)} while {'; '.join(evidence)}")
 
 
 def _waits(seen: Seen) -> Iterator[str]:
-    """Signs that requests wait to be let in, each with its numbers."""
-    if (doubling := last_doubling(seen.points)) is None:
-        return
-    before, last = doubling
-    yield from _server_queue(before, last)
-    yield from _first_output(before, last)
-    yield from _sheds(seen.points, seen.overloaded)
-    stage = bottleneck(seen.stages)
-    if stage is not None and stage.waits:
-        yield (
-            f"requests wait in {stage.stage}: it holds {stage.held_at_last:.1f} of {at(last):g} and takes "
-            f"{pct(min(stage.slope, 1.0))} of each further one"
-        )
+    return waits(seen.points, seen.overloaded, seen.stages)
 
 
-def _server_queue(before: SweepPoint, last: SweepPoint) -> Iterator[str]:
-    waiting = mean_over(last, lambda s: s.server.waiting if s.server else None)
-    running = [mean_over(p, lambda s: s.server.running if s.server else None) for p in (before, last)]
-    if waiting is None or waiting < 1 or running[0] is None or running[1] is None:
-        return
-    if running[1] <= (1 + SAME) * running[0]:
-        yield (
-            f"the server runs {running[0]:.1f} at {at(before):g} and {running[1]:.1f} at {at(last):g}, "
-            f"where {waiting:.1f} wait"
-        )
-
-
-def _first_output(before: SweepPoint, last: SweepPoint) -> Iterator[str]:
-    """The added time lies before the first output, and tokens come as fast as before: the batch is full."""
-    first = [quantile_ms(p, Timing.TTFT, MEDIAN) for p in (before, last)]
-    token = [quantile_ms(p, Timing.TPOT, MEDIAN) for p in (before, last)]
-    whole = [residence_s(p) for p in (before, last)]
-    if None in first or None in token or None in whole:
-        return
-    (first_a, first_b), (token_a, token_b), (whole_a, whole_b) = _pair(first), _pair(token), _pair(whole)
-    added_ms = 1000 * (whole_b - whole_a)
-    if added_ms > 0 and first_b - first_a >= QUEUE_SHARE * added_ms and token_b <= (1 + SAME) * token_a:
-        yield (
-            f"TTFT p50 grows from {first_a:,.0f} to {first_b:,.0f} ms and TPOT p50 stays at {token_a:.1f} to "
-            f"{token_b:.1f} ms: what is added waits before its first step, and the batch is no larger"
-        )
-
-
-def _pair(values: Sequence[float | None]) -> tuple[float, float]:
-    a, b = values
-    assert a is not None and b is not None
-    return a, b
-
-
-def _sheds(points: Sequence[SweepPoint], overloaded: Sequence[SweepPoint]) -> Iterator[str]:
-    """Sheds that begin with the plateau: the server counts who is in and refuses the rest."""
-    shedding = [p for p in (*points, *overloaded) if counts_of(p).shed]
-    if not shedding or counts_of(points[0]).shed:
-        return
-    first = shedding[0]
-    counts = counts_of(first)
-    yield f"the server refuses {counts.shed:,} of {counts.asked:,} requests at {at(first):g}, and none below"
-
-
-def _memory(seen: Seen) -> Iterator[str]:
+def _unexplained(seen: Seen) -> Called:
+    """Without a sign of the cause: an open loop that is not served is overloaded whatever the cause."""
     last = seen.points[-1]
-    kv_share = mean_over(last, lambda s: s.server.kv_share if s.server else None)
-    preemptions = mean_over(last, lambda s: s.server.preemptions if s.server else None)
-    if kv_share is not None and kv_share >= KV_FULL:
-        yield f"the KV cache is full ({pct(kv_share)})"
-    if preemptions:
-        yield f"{preemptions:,.0f} requests were preempted a repeat"
+    offered = last.load.rate_per_s
+    if offered is not None and rate(last) < SERVED * offered:
+        said = f"{rate(last):.4g} of {offered:g} requests a second are served, and the rest piles up"
+        return Called(CurveClass.OVERLOADED, said)
+    said = f"{_plateau(seen)}; what holds it was not measured: {_what_lacks(seen)}"
+    return Called(CurveClass.UNDECIDED, said)
 
 
 def _not_full(seen: Seen) -> Iterator[str]:

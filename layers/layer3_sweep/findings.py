@@ -15,15 +15,17 @@ from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import SweepPoint as Facts
-from layers.evidence.wording import counted, pct
+from layers.evidence.wording import counted, first_few, pct
 from layers.layer3_sweep import measurements as named
 from layers.layer3_sweep.control import ControlRow
 from layers.layer3_sweep.facts import CurveFacts
+from layers.layer3_sweep.grid import GridRow
 from layers.layer3_sweep.measurements import at_points, time_name
 from layers.layer3_sweep.model import Curve, CurveClass, SweepPoint, Usl
 from layers.layer3_sweep.named_points import PLATEAU_START, POWER, find
 from layers.layer3_sweep.negative_rule import negative_rule
 from layers.layer3_sweep.next_steps import next_step
+from layers.layer3_sweep.plateau_signs import host_thread
 from layers.layer3_sweep.points import (
     at,
     counts_of,
@@ -32,7 +34,7 @@ from layers.layer3_sweep.points import (
     tail,
     within_budget,
 )
-from layers.layer3_sweep.stage_slopes import bottleneck
+from layers.layer3_sweep.stage_slopes import bottleneck, unaccounted_share
 from layers.layer3_sweep.utilisation import telling
 from parsers.series_model import Metric
 
@@ -48,8 +50,10 @@ def curve_findings(
     guards: Sequence[Checked],
     measured: Sequence[Measurement],
     control: Sequence[ControlRow] = (),
+    grid: Sequence[GridRow] = (),
 ) -> list[Finding]:
-    """All findings of one curve; `guards` are those that concern it, void ones left out."""
+    """All findings of one curve; `guards` are those that concern it, void ones left out. `control` and `grid`
+    are given with the curve of the verdict."""
     within = within_budget(curve)
     deciding = CurveFacts(curve, within).deciding
     facts = Facts(
@@ -62,13 +66,14 @@ def curve_findings(
     if judged is None or plain is None:
         return []
     found = _Found(curve, within, deciding, tuple(measured), judged, plain)
-    parts = (found.verdict(), found.ruled_out(), found.amortised(), found.bends(), found.stage(), found.law())
-    return [*(f for part in parts for f in part), *found.failures(), *found.control(control)]
+    own = (found.verdict(), found.ruled_out(), found.amortised(), found.bends(), found.stage(), found.law())
+    beside = (found.failures(), found.control(control), found.front(grid))
+    return [finding for part in (*own, *beside) for finding in part]
 
 
 def _doubt(curve: Curve) -> str:
     """What the class was inferred from, where that was not measured itself."""
-    if curve.word is CurveClass.HOST_SIDE:
+    if curve.word is CurveClass.HOST_SIDE and not host_thread(within_budget(curve)):
         return HOST_NOT_SEEN
     busy = telling(curve.utilisation)
     if curve.word is CurveClass.PLATEAU_DEVICE and busy and busy.metric == Metric.NVML_UTIL_PCT:
@@ -153,6 +158,8 @@ class _Found:
             f"{stage.held_at_last:.1f} at the last load"
         )
         advice = "what lets requests out of it" if stage.waits else "that stage: its service time and batch"
+        rest = unaccounted_share(self.within)
+        said += f"; {pct(rest)} of a request's time is in no stage" if rest is not None else ""
         yield self._finding(self.plain, said, advice, self.within[-2:], named.THROUGHPUT)
 
     def law(self) -> Iterator[Finding]:
@@ -186,6 +193,15 @@ class _Found:
             else "the server under test is ahead of the control at every load"
         )
         yield self._finding(self.plain, said, advice, points, named.THROUGHPUT)
+
+    def front(self, rows: Sequence[GridRow]) -> Iterator[Finding]:
+        """What no other cell of a grid beats."""
+        front = [row for row in rows if row.on_front]
+        if front:
+            of = f"{len(front)} of {counted(len(rows), 'point')} of the grid are beaten by none"
+            said = f"{of}: {first_few(row.text for row in front)}"
+            advice = "choose among these by the tail that is promised; every other setting is worse in both"
+            yield self._finding(self.plain, said, advice, self.deciding, named.THROUGHPUT)
 
     def _busy(self) -> tuple[str, ...]:
         return tuple(u.metric for u in self.curve.utilisation)

@@ -17,6 +17,7 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
 from layers.layer3_sweep.control import ControlRow, control_rows
 from layers.layer3_sweep.findings import best_cell, curve_findings
+from layers.layer3_sweep.grid import grid_rows
 from layers.layer3_sweep.measurements import curve_measurements
 from layers.layer3_sweep.model import Curve, CurveClass, SweepAnalysis
 from layers.layer3_sweep.next_steps import next_step
@@ -52,7 +53,11 @@ def _findings(
         finding
         for curve in ordered
         for finding in curve_findings(
-            curve, _concerning(guards, curve), curve_measurements(curve), rows if curve is primary else ()
+            curve,
+            _concerning(guards, curve),
+            curve_measurements(curve),
+            rows if curve is primary else (),
+            grid_rows(analysis.curves, curve.arm) if curve is primary else (),
         )
     ]
 

@@ -13,7 +13,7 @@ BY_CLASS = {
     "GIL share; then stacks under load",
     CurveClass.RETROGRADE: "what is given back as load grows: preemptions and cache evictions of the server, "
     "then stacks at the peak and at the last load",
-    CurveClass.OVERLOADED: "the failures by kind, then the same sweep below the load at which they begin",
+    CurveClass.OVERLOADED: "the failures by kind (or what piles up), then the same sweep below that load",
     CurveClass.CLIENT_LIMITED: "more load processes, or a machine of its own for the client; then the same "
     "loads",
     CurveClass.UNDECIDED: "one more doubling of load, and the utilisation of the devices beside it (perfkit "

@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.wording import clipped
 from layers.layer3_sweep.control import ControlRow
+from layers.layer3_sweep.grid import grid_rows
 from layers.layer3_sweep.model import (
     Counts,
     Curve,
@@ -32,7 +34,8 @@ from layers.layer3_sweep.named_points import (
     SLO_LIMIT,
     find,
 )
-from layers.layer3_sweep.points import at, counts_of, mean_over
+from layers.layer3_sweep.points import at, counts_of, mean_over, within_budget
+from layers.layer3_sweep.stage_slopes import unaccounted_share
 from layers.layer3_sweep.utilisation import device_mean
 from parsers.series_model import Metric
 
@@ -44,12 +47,13 @@ TIMES = {t: "latency_ms" if t is Timing.E2E else f"{t}_ms" for t in Timing}
 def sections(
     analysis: SweepAnalysis, primary: Curve | None, control: Sequence[ControlRow] = ()
 ) -> dict[str, Any]:
-    """`points`, `curve`, `curves`, `control`, `not_run`, `lost` and `regime` of the document."""
+    """`points`, `curve`, `curves`, `control`, `grid`, `not_run`, `lost` and `regime` of the document."""
     made: dict[str, Any] = {
         "points": [entry for curve in analysis.curves for entry in _points(curve)],
         "curve": _curve(primary) if primary else None,
         "curves": [_curve(curve) for curve in analysis.curves],
         "control": msgspec.to_builtins(control),
+        "grid": msgspec.to_builtins(grid_rows(analysis.curves, primary.arm) if primary else []),
         "not_run": [str(load) for load in analysis.not_run],
         "lost": list(analysis.lost),
         "regime": analysis.regime,
@@ -160,10 +164,20 @@ def _latency(latency: Latency) -> dict[str, Any]:
         "intervals": {
             _name(q.quantile): [q.low_ms, q.high_ms] for q in latency.quantiles if q.low_ms is not None
         },
+        "not_estimable": _not_estimable(latency),
         "with_failures": {_name(q.quantile): q.value_ms for q in latency.with_failures},
         "definition": latency.definition,
     }
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _not_estimable(latency: Latency) -> list[str]:
+    """Quantiles that n does not allow; those that another tool left out are not among them."""
+    if latency.n is None:
+        return []
+    told = {q.quantile for q in latency.quantiles}
+    few = (q for q in QUANTILE_NAMES if latency.n < minimum_n_for_quantile(q))
+    return [_name(q) for q in few if q not in told]
 
 
 def _name(quantile: float) -> str:
@@ -202,6 +216,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "elasticities": msgspec.to_builtins(curve.elasticities),
         "utilisation": msgspec.to_builtins(curve.utilisation),
         "stages": msgspec.to_builtins(curve.stages),
+        "stages_unaccounted_share": unaccounted_share(within_budget(curve)),
         "overloaded": [at(point) for point in curve.overloaded],
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from layers.layer3_sweep.model import StageSlope, SweepPoint
-from layers.layer3_sweep.points import at, mean_over, rate
+from layers.layer3_sweep.points import at, mean_over, rate, residence_s
 
 LAST_POINTS = 2
 """The slope past the bend: of the last two loads, since a third one may lie before it."""
@@ -29,6 +29,16 @@ def stage_slopes(points: Sequence[SweepPoint]) -> tuple[StageSlope, ...]:
     named = [set(swept.stage_ms or ()) for point in last for swept in point.passes]
     slopes = (_slope(last, stage) for stage in sorted(set.intersection(*named)))
     return tuple(sorted(slopes, key=lambda s: -s.slope))
+
+
+def unaccounted_share(points: Sequence[SweepPoint]) -> float | None:
+    """The share of the mean time of a request at the last load that no stage names; None without stages or
+    without that time. Stages of a server that overlap may make it negative."""
+    if not points:
+        return None
+    whole_s = residence_s(points[-1])
+    named_ms = mean_over(points[-1], lambda s: sum(s.stage_ms.values()) if s.stage_ms else None)
+    return 1 - named_ms / 1000 / whole_s if named_ms is not None and whole_s else None
 
 
 def bottleneck(slopes: Sequence[StageSlope]) -> StageSlope | None:
