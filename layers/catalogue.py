@@ -26,6 +26,7 @@ from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS
 from layers.layer3_sweep.guards_content import CONTENT_GUARDS
 from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_import import IMPORT_GUARDS, IMPORT_PASS_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
@@ -91,6 +92,7 @@ CATALOGUE = gather(
         *(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS),
         *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS),
     ),
+    by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
 )
 
 

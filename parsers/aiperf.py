@@ -91,6 +91,7 @@ def _of_summary(fields: Fields) -> ReportedRun | None:
         wall_end_ns=_wall_ns(fields.text("end_time")),
         definitions=DEFINITIONS,
         other={
+            "model": _model(fields.part("input_config")),
             "schema": fields.text("schema_version"),
             "is_complete": fields.values.get("is_complete") is not False,
             "was_cancelled": fields.values.get("was_cancelled") is True,

@@ -99,6 +99,7 @@ def _run(head: str, rows: Fields) -> ReportedRun | None:
         latencies=told({ours: _latency(rows, ours, int(completed)) for ours in WORDS}),
         definitions=sglang_bench.DEFINITIONS if sglang else vllm_bench.DEFINITIONS,
         other={
+            "model": asked.get("model", ""),
             "prompt_tokens": counts["prompt_tokens"],
             "output_tokens": counts["output_tokens"],
             "peak_in_a_second": counts["peak"],

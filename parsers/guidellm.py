@@ -87,7 +87,11 @@ def _run(benchmark: Fields, version: str) -> ReportedRun | None:
         wall_end_ns=_ns(benchmark.number("end_time")),
         requests=tuple(_requests(benchmark.part("requests"))),
         definitions=DEFINITIONS,
-        other={"strategy": config.part("strategy").text("type_"), "incomplete": totals.whole("incomplete")},
+        other={
+            "model": config.part("backend").text("model"),
+            "strategy": config.part("strategy").text("type_"),
+            "incomplete": totals.whole("incomplete"),
+        },
     )
 
 

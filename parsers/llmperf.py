@@ -57,6 +57,7 @@ def read(documents: Iterable[Fields]) -> Iterator[ReportedRun]:
             latencies=told({ours: _latency(fields, theirs, completed) for ours, theirs in METRICS.items()}),
             wall_end_ns=None if end_s is None else int(end_s) * NS_PER_S,
             definitions=DEFINITIONS,
+            other={"model": fields.text("model")},
         )
 
 

@@ -70,6 +70,8 @@ def _run(fields: Fields) -> ReportedRun | None:
         requests=_requests(fields),
         definitions=DEFINITIONS,
         other={
+            "model": server.text("model_path"),
+            "workload": _workload(fields),
             "backend": fields.text("backend"),
             "cap": fields.whole("max_concurrency"),
             "prompt_tokens": fields.whole("total_input_tokens"),
@@ -78,6 +80,13 @@ def _run(fields: Fields) -> ReportedRun | None:
             "max_running_requests": server.whole("max_running_requests"),
         },
     )
+
+
+def _workload(fields: Fields) -> str:
+    """What was asked of the server: the data set, and the lengths of random prompts and answers."""
+    lengths = [fields.whole(f"random_{part}_len") for part in ("input", "output")]
+    text = "/".join(str(length) for length in lengths if length is not None)
+    return f"{fields.text('dataset_name')} {text}".strip()
 
 
 def _latency(fields: Fields, name: str, completed: int) -> ReportedLatency | None:

@@ -78,7 +78,9 @@ def _run(fields: Fields) -> ReportedRun | None:
         requests=requests,
         definitions=DEFINITIONS,
         other={
-            "backend": fields.text("backend") or fields.text("framework"),
+            "model": fields.text("model_id"),
+            "backend": fields.text("backend"),
+            "framework": fields.text("framework"),
             "cap": fields.whole("max_concurrency"),
             "prompt_tokens": fields.whole("total_input_tokens"),
             "output_tokens": fields.whole("total_output_tokens"),

@@ -77,5 +77,5 @@ def test_a_point_that_served_nothing_is_void_and_says_what_came() -> None:
 
 
 def test_passes_of_other_tools_are_not_judged_by_what_they_did_not_record() -> None:
-    imported = sweep_pass(client=None, in_flight=6.0, counts=Counts(10, 0, 0, None, {}))
+    imported = sweep_pass(client=None, in_flight=6.0, counts=Counts(10, 0, 0, None, {"ok": 10}))
     assert [checked.code for checked in checks(imported)] == ["PK305"]

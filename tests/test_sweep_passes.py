@@ -58,7 +58,7 @@ def test_littles_law_holds_within_the_requests_that_reach_over_the_ends(slots: i
             records.append(record(index * slots + slot, at_ms, at_ms + length_ms))
             at_ms += length_ms
     swept = pass_of(records, Load(slots))
-    ratio, window_ms = swept.littles_ratio, 1000 * swept.window.length_s
+    ratio, window_ms = swept.littles_ratio, 1000 * (swept.window.length_s or 0)
     assert ratio is not None and abs(1 - ratio) <= 2 * 100 / window_ms
 
 

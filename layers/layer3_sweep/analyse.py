@@ -16,6 +16,7 @@ from layers.layer3_sweep.elasticity import between, elasticities, last_doubling,
 from layers.layer3_sweep.facts import CurveFacts, SweepFacts
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS, CLIENT_LIMITED, IN_FLIGHT_SHORT
 from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_import import TOOL_WAS_THE_LIMIT
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.layer3_sweep.model import Curve, Elasticity, SweepAnalysis, SweepPass, SweepPoint
@@ -122,7 +123,7 @@ def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -
 
 
 def _by_client(one: CheckedPass) -> bool:
-    return any(guard.fired_in(one.checked) for guard in (CLIENT_LIMITED, IN_FLIGHT_SHORT))
+    return any(guard.fired_in(one.checked) for guard in (CLIENT_LIMITED, IN_FLIGHT_SHORT, TOOL_WAS_THE_LIMIT))
 
 
 def _last_step(points: Sequence[SweepPoint]) -> Elasticity | None:

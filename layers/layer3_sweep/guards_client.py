@@ -89,8 +89,10 @@ def _cpu(swept: SweepPass) -> Outcome | None:
     return Outcome(share > CPU_SHARE, f"{100 * share:.0f} % of a core, {events}")
 
 
-def _nothing_served(swept: SweepPass) -> Outcome:
+def _nothing_served(swept: SweepPass) -> Outcome | None:
     counts = swept.counts
+    if not counts.told:
+        return None
     ended = ", ".join(f"{n} {word}" for word, n in counts.by_outcome.items()) or "no request"
     return Outcome(counts.ok == 0, f"{counts.ok} of {counts.asked} served: {ended}")
 

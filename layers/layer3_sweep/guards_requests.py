@@ -19,15 +19,19 @@ ENOUGH_GENERATIONS = 10.0
 95 % at ten (measured on public sglang runs: 97 % at 12 requests a slot, 85 % at 1.6)."""
 
 
-def _shed(swept: SweepPass) -> Outcome:
+def _shed(swept: SweepPass) -> Outcome | None:
     counts = swept.counts
+    if not counts.told:
+        return None
     share = f" ({pct(counts.shed / counts.asked)})" if counts.asked else ""
     text = f"{counts.shed:,} of {counted(counts.asked, 'request')} shed{share}"
     return Outcome(counts.shed > 0, f"{text}; quantiles also count each failure as infinite")
 
 
-def _failed(swept: SweepPass) -> Outcome:
+def _failed(swept: SweepPass) -> Outcome | None:
     counts = swept.counts
+    if not counts.told:
+        return None
     kinds = [f"{n:,} {word}" for word, n in counts.by_outcome.items() if word not in ("ok", "shed")]
     told = f": {first_few(kinds)}" if kinds else ""
     return Outcome(counts.errors > 0, f"{counts.errors:,} of {counted(counts.asked, 'request')} failed{told}")
@@ -36,17 +40,19 @@ def _failed(swept: SweepPass) -> Outcome:
 def _outlier(swept: SweepPass) -> Outcome | None:
     e2e = swept.timings.get(Timing.E2E)
     median = median_ms(e2e)
-    if e2e is None or e2e.max_ms is None or median is None:
+    length_s = swept.window.length_s
+    if e2e is None or e2e.max_ms is None or median is None or length_s is None:
         return None
-    share = e2e.max_ms / 1000 / swept.window.length_s
+    share = e2e.max_ms / 1000 / length_s
     fired = share > OUTLIER_OF_WINDOW and e2e.max_ms > OUTLIER_OF_MEDIAN * median
     text = f"the longest took {e2e.max_ms:,.0f} ms, {pct(share)} of the window; the median {median:,.0f} ms"
     return Outcome(fired, text, Effect.NOTE if swept.window.kind is WindowKind.STEADY else None)
 
 
 def _short(swept: SweepPass) -> Outcome | None:
+    """Of perfkit's own passes: what other tools report is looked at by guards_import."""
     window = swept.window
-    if window.generations is None:
+    if window.generations is None or window.kind is WindowKind.REPORTED:
         return None
     text = f"{window.generations:.1f} requests a slot in {window.length_s:.3g} s ({window.kind} window)"
     steady = window.kind is WindowKind.STEADY

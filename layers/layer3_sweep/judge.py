@@ -28,10 +28,16 @@ UNCONCLUDED = {CurveClass.UNDECIDED: Exit.NO_CONCLUSION, CurveClass.CLIENT_LIMIT
 """Classes that are no conclusion about the server, and what they exit with; all others are one."""
 
 
-def judge(analysis: SweepAnalysis, *, command: str = "sweep", beside: Sequence[Checked] = ()) -> Result:
+def judge(
+    analysis: SweepAnalysis,
+    *,
+    command: str = "sweep",
+    beside: Sequence[Checked] = (),
+    primary: Curve | None = None,
+) -> Result:
     """The result of `perfkit sweep` or `perfkit import`; `beside` are guards on the whole of it (on files, on
-    arms), applied by who calls."""
-    primary = primary_curve(analysis)
+    arms), applied by who calls. `primary` is the curve that the verdict is of (None: `primary_curve`)."""
+    primary = primary or primary_curve(analysis)
     guards = [*beside, *analysis.guards]
     rows = control_rows(analysis.curves, primary) if primary else []
     return Result(

@@ -28,13 +28,13 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of one pass on the monotonic clock. `generations`: requests ended in it over requests in
-    flight; None for an open loop."""
+    """A stretch of one pass on the monotonic clock. `length_s` is None where another tool does not tell.
+    `generations`: requests ended in it over requests in flight; None for an open loop."""
 
     kind: WindowKind
     start_ns: int | None
     end_ns: int | None
-    length_s: float
+    length_s: float | None
     generations: float | None
 
 
@@ -92,6 +92,11 @@ class Counts:
     by_outcome: Mapping[str, int]
 
     @property
+    def told(self) -> bool:
+        """Whether anything is known of them: some imported tables count nothing."""
+        return bool(self.by_outcome)
+
+    @property
     def asked(self) -> int:
         return self.ok + self.shed + self.errors
 
@@ -119,6 +124,7 @@ class DeviceUse:
     mean: float
     n: int
     memory_peak_bytes: float | None
+    median: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from layers.layer3_sweep.in_flight import in_flight_steps, mean_in_flight
 from layers.layer3_sweep.model import Accuracy, Counts, ServerUse, SweepPass, Window, WindowKind
 from layers.layer3_sweep.timings import rtf_of, timings_of
 from layers.layer3_sweep.use import WallSpan, devices_over, host_over
-from layers.layer3_sweep.window import in_window, window_of
+from layers.layer3_sweep.window import NS_PER_S, in_window, window_of
 from parsers.series_model import SampledFile
 
 AUDIBLE_S = 0.1
@@ -64,6 +64,7 @@ def pass_of(
     beside = beside or Beside()
     window = window_of(records, load)
     start_ns, end_ns = window.start_ns or 0, window.end_ns or 0
+    length_s = (end_ns - start_ns) / NS_PER_S
     requests = requests_of(records, window)
     served = [r for r in requests if r.ok]
     span = _on_wall(beside.pulses, start_ns, end_ns)
@@ -75,11 +76,11 @@ def pass_of(
         source="perfkit",
         window=window,
         counts=_counts(requests, records),
-        throughput_rps=len(served) / window.length_s,
+        throughput_rps=len(served) / length_s,
         in_flight=mean_in_flight(in_flight_steps(records), start_ns, end_ns),
         timings=timings_of(requests),
-        output_tokens_per_s=_tokens_per_s(served, window.length_s),
-        audio_s_per_s=_audio_s_per_s(served, beside.input_audio_s, window.length_s),
+        output_tokens_per_s=_tokens_per_s(served, length_s),
+        audio_s_per_s=_audio_s_per_s(served, beside.input_audio_s, length_s),
         rtf=rtf_of(requests),
         underrun_share=_underrun_share(served),
         devices=devices_over(beside.sampled, span) if span else (),

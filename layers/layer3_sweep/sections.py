@@ -83,6 +83,8 @@ def _place(point: SweepPoint | SweepPass, arm: str, settings: Mapping[str, str])
 
 
 def _counts(counts: Counts) -> dict[str, Any]:
+    if not counts.told:
+        return {}
     return {
         "ok": counts.ok,
         "shed": counts.shed,

@@ -67,6 +67,7 @@ def _devices(file: SampledFile, span: WallSpan, ours: set[int]) -> Iterator[Devi
                 mean=float(values.mean()),
                 n=len(values),
                 memory_peak_bytes=float(memory.max()) if memory is not None else None,
+                median=float(np.median(values)),
             )
 
 

@@ -32,6 +32,7 @@ COMMANDS = (
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("run", "Run a command with ranges around functions of your choice."),
+    Command("import", "Judge what another load tool measured, as a sweep.", module="import_results"),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("sweep", "How do throughput, latency and accuracy go with load?"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),
