@@ -1,8 +1,8 @@
 """The verdict on imported results: as of a sweep, with what is special to imports.
 
-The verdict is of the first curve of the files, since tables and tools beside each other are no grid of which
-one cell is best. A stage ledger in the same files is a pass of its own: it is never mixed with the curve, and
-may say where requests wait when the curve itself cannot.
+The verdict is of the first curve of the files, unless they are cells of one grid: of tables and tools beside
+each other none is the best. A stage ledger in the same files is a pass of its own: it is never mixed with the
+curve, and may say where requests wait when the curve itself cannot.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import apply_guards
 from layers.evidence.result import Result
-from layers.evidence.strength import judge_strength
-from layers.evidence.strength_table import SweepPoint as PointFacts
 from layers.evidence.wording import pct
 from layers.layer3_sweep.analyse import analyse
 from layers.layer3_sweep.guards_import import IMPORT_GUARDS, ImportFacts
-from layers.layer3_sweep.imported import Imported, import_runs
+from layers.layer3_sweep.imported import TELLING_APART, Imported, import_runs
 from layers.layer3_sweep.imported_devices import Logs
-from layers.layer3_sweep.judge import judge
+from layers.layer3_sweep.judge import judge, primary_curve
 from layers.layer3_sweep.model import Curve, CurveClass, StageSlope, SweepAnalysis, SweepPoint, Timing
 from layers.layer3_sweep.named_points import PLATEAU_START, Slo, find
-from layers.layer3_sweep.next_steps import BY_CLASS
 from layers.layer3_sweep.points import CurveKey, at, counts_of, key_of, mean_ms, mean_over, rate
 from layers.layer3_sweep.stage_slopes import bottleneck
 from parsers.load_results import LoadResults
 
 COMMAND = "import"
+NO_GRID = frozenset({"table", "tool", "loop", "arm", "revision", *TELLING_APART})
+"""Settings that tell sweeps apart which are no cells of one grid."""
 ADMISSION = "admission, not a full device"
 
 
@@ -77,16 +75,16 @@ def judge_imported(
     imported = import_runs(files, logs)
     lost = [*imported.left_out, *imported.lost, *unread]
     analysis = analyse(imported.passes, slos=slos, lost=lost, seen=imported.seen)
-    primary = first_curve(imported, analysis)
+    is_grid = not {name for swept in imported.passes for name in swept.settings} & NO_GRID
+    primary = primary_curve(analysis) if is_grid else first_curve(imported, analysis)
     wait = waiting_stage(primary, analysis.curves) if primary else None
     if primary is not None and wait is not None:
         told = with_wait(primary, wait)
         curves = tuple(told if curve is primary else curve for curve in analysis.curves)
         primary, analysis = told, replace(analysis, curves=curves)
     facts = ImportFacts(imported.runs, imported.passes, lost, len(logs.files))
-    result = judge(analysis, command=COMMAND, beside=apply_guards(IMPORT_GUARDS, facts), primary=primary)
-    if wait is not None:
-        result = replace(result, findings=[*result.findings, *_finding(wait)])
+    beside = apply_guards(IMPORT_GUARDS, facts)
+    result = judge(analysis, command=COMMAND, beside=beside, primary=None if is_grid else primary)
     return ImportedSweep(imported, analysis, primary, result)
 
 
@@ -126,22 +124,3 @@ def _not_served(point: SweepPoint) -> str:
     counts = counts_of(point)
     failed = counts.shed + counts.errors
     return f"{failed:,} of {counts.asked:,} requests were shed or failed there" if failed else ""
-
-
-def _finding(wait: Wait) -> list[Finding]:
-    judged = judge_strength(PointFacts(1, 1), clear=True, doubt="a pass of its own, maybe of a loaded host")
-    if judged is None:
-        return []
-    return [
-        Finding(
-            statement=f"In the stage ledger, requests wait to be let in: {wait.text}",
-            strength=judged.strength,
-            rule=judged.rule,
-            recommendation=BY_CLASS[CurveClass.PLATEAU_LIMIT],
-            evidence=f"{wait.stage.stage} holds {wait.stage.held_at_last:.1f} of {at(wait.last):g} "
-            f"requests and takes {pct(min(wait.stage.slope, 1.0))} of each further one (Little's "
-            f"law within the ledger: {rate(wait.last):.3g} req/s there)",
-            artifacts=tuple(s.artifact for s in wait.last.passes if s.artifact),
-            kind=FindingKind.OBSERVATION,
-        )
-    ]

@@ -36,22 +36,29 @@ def judge(
     primary: Curve | None = None,
 ) -> Result:
     """The result of `perfkit sweep` or `perfkit import`; `beside` are guards on the whole of it (on files, on
-    arms), applied by who calls. `primary` is the curve that the verdict is of (None: `primary_curve`)."""
+    arms), applied by who calls. `primary` is the curve that the verdict is of, the others being no cells of
+    one grid (None: `primary_curve`)."""
+    is_grid = primary is None
     primary = primary or primary_curve(analysis)
+    cells = analysis.curves if is_grid else ()
     guards = [*beside, *analysis.guards]
     rows = control_rows(analysis.curves, primary) if primary else []
     return Result(
         command=command,
-        verdict=_verdict(analysis, primary, guards),
+        verdict=_verdict(analysis, primary, guards, cells),
         guards=guards,
         measurements=[m for curve in analysis.curves for m in curve_measurements(curve)],
-        findings=_findings(analysis, primary, guards, rows),
-        sections=sections(analysis, primary, rows),
+        findings=_findings(analysis, primary, guards, rows, cells),
+        sections=sections(analysis, primary, rows, cells),
     )
 
 
 def _findings(
-    analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked], rows: Sequence[ControlRow]
+    analysis: SweepAnalysis,
+    primary: Curve | None,
+    guards: Sequence[Checked],
+    rows: Sequence[ControlRow],
+    cells: Sequence[Curve],
 ) -> list[Finding]:
     """Those of the curve of the verdict first; of the others what they say by themselves."""
     ordered = sorted(analysis.curves, key=lambda curve: curve is not primary)
@@ -63,7 +70,7 @@ def _findings(
             _concerning(guards, curve),
             curve_measurements(curve),
             rows if curve is primary else (),
-            grid_rows(analysis.curves, curve.arm) if curve is primary else (),
+            grid_rows(cells, curve.arm) if curve is primary else (),
         )
     ]
 
@@ -81,7 +88,9 @@ def highest_rate(curve: Curve) -> float:
     return max((rate(p) for p in curve.points if p.stands), default=0.0)
 
 
-def _verdict(analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked]) -> Verdict:
+def _verdict(
+    analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Checked], cells: Sequence[Curve]
+) -> Verdict:
     if primary is None:
         return _void(analysis, guards)
     standing = _concerning(guards, primary)
@@ -90,7 +99,7 @@ def _verdict(analysis: SweepAnalysis, primary: Curve | None, guards: Sequence[Ch
     return Verdict(
         word=primary.word,
         directional=directional,
-        because=best_cell(analysis.curves, primary) + primary.because,
+        because=best_cell(cells, primary) + primary.because,
         exit_code=exit_code_for(UNCONCLUDED.get(primary.word, Exit.OK), standing, directional=directional),
         next_step=next_step(primary),
     )

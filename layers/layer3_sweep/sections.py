@@ -45,15 +45,19 @@ TIMES = {t: "latency_ms" if t is Timing.E2E else f"{t}_ms" for t in Timing}
 
 
 def sections(
-    analysis: SweepAnalysis, primary: Curve | None, control: Sequence[ControlRow] = ()
+    analysis: SweepAnalysis,
+    primary: Curve | None,
+    control: Sequence[ControlRow] = (),
+    cells: Sequence[Curve] = (),
 ) -> dict[str, Any]:
-    """`points`, `curve`, `curves`, `control`, `grid`, `not_run`, `lost` and `regime` of the document."""
+    """`points`, `curve`, `curves`, `control`, `grid` (of these cells), `not_run`, `lost` and `regime` of the
+    document."""
     made: dict[str, Any] = {
         "points": [entry for curve in analysis.curves for entry in _points(curve)],
         "curve": _curve(primary) if primary else None,
         "curves": [_curve(curve) for curve in analysis.curves],
         "control": msgspec.to_builtins(control),
-        "grid": msgspec.to_builtins(grid_rows(analysis.curves, primary.arm) if primary else []),
+        "grid": msgspec.to_builtins(grid_rows(cells, primary.arm) if primary else []),
         "not_run": [str(load) for load in analysis.not_run],
         "lost": list(analysis.lost),
         "regime": analysis.regime,
