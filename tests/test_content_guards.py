@@ -193,3 +193,13 @@ def test_speech_that_was_cut_is_found_item_by_item() -> None:
     facts = content_facts([spoken(0, 2.0), spoken(1, 1.0)], asked, least=least)
     assert (facts.audio_ratio, facts.audio_items, facts.audio_cut) == (0.75, 2, 1)
     assert facts.tokens.events == 0
+
+
+def test_speech_of_fresh_items_is_compared_by_its_text() -> None:
+    def spoken(item: str, seconds: float) -> RequestRecord:
+        return record(0, 0, 1, item=item, audio=Audio(seconds, 24000, 1, "x", None), event_ns=(1,))
+
+    asked = Asked([Item("a", text="x" * 20)], [], recurring=False, marked=False)
+    least = Least([spoken("b", 1.0)], items=[Item("b", text="x" * 10)])
+    facts = content_facts([spoken("a", 1.0)], asked, least=least)
+    assert (facts.audio_ratio, facts.audio_items) == (0.5, 0)

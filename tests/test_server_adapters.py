@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
+import ssl
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.registry import KINDS, adapter_for
 from parsers.errors import UsageError
 from tests.control_servers import HANG, Page, control_server, models
+from tests.load_servers import answer, serving
 
 SECRET = "hunter2-s3cr3t"
 VLLM_PAGE = """# HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -159,7 +163,7 @@ def test_sglang_profiles_into_the_folder_that_it_is_told(tmp_path: Path) -> None
         adapter.start_profile(tmp_path, "r1")
         assert adapter.stop_profile("r1") == [tmp_path / "1-TP-0.trace.json.gz"]
         (started,) = server.calls("POST /start_profile")
-        assert started == {"output_dir": str(tmp_path), "activities": ["CPU", "GPU"], "profile_id": "r1"}
+        assert started == {"output_dir": str(tmp_path), "activities": ["CPU", "GPU"]}
 
 
 def test_vllm_that_was_started_without_a_profiler_says_how_to(tmp_path: Path) -> None:
@@ -247,3 +251,27 @@ def test_a_server_of_the_general_kind_has_no_profiler(tmp_path: Path) -> None:
             adapter.start_profile(tmp_path, "r")
         with pytest.raises(ServerCallFailed, match="no profiler"):
             adapter.stop_profile("r")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that vouches for itself, its key in the same file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=x"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", "-"]
+    made = subprocess.run([*command, *names], check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + made.stdout)
+    return file
+
+
+def test_a_certificate_is_checked_unless_it_is_asked_not_to(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serving(lambda _: [answer(b"{}")], context) as server:
+        url = f"https://127.0.0.1:{server.port}"
+        assert Caller(url, ca_file=str(certificate)).get("/x").ok and Caller(url, verify=False).get("/x").ok
+        with pytest.raises(ServerCallFailed, match="certificate verify failed"):
+            Caller(url).get("/x")
+        assert len(server.asked) == 2

@@ -88,7 +88,8 @@ def accuracy_of(
 ) -> Accuracy | None:
     """The accuracy of the measured requests of a pass; None where not one can be judged.
 
-    `items` by id; `least`: the records of the least load, to which seconds of audio are compared.
+    `items` by id, of both loads; `least`: the records of the least load, to which seconds of audio are
+    compared.
     """
     if metric is Metric.AUDIO:
         return _audio_ratio(judged(records), judged(least), items)

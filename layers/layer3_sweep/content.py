@@ -75,10 +75,11 @@ class ContentFacts:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least load of a sweep: its records and accuracy."""
+    """The least load of a sweep: its records, accuracy, and items, where they are others."""
 
     records: Sequence[RequestRecord]
     accuracy: Accuracy | None = None
+    items: Sequence[Item] = ()
 
 
 def content_facts(
@@ -95,7 +96,8 @@ def content_facts(
     below = judged(least.records) if least else []
     here, there = audio_seconds(served), audio_seconds(below)
     both = here.keys() & there.keys()
-    ratio = accuracy_of(Metric.AUDIO, done, asked.by_id, below)
+    items = {item.id: item for item in (*(least.items if least else ()), *asked.measured)}
+    ratio = accuracy_of(Metric.AUDIO, done, items, below)
     return ContentFacts(
         requests=len(done),
         items=len(asked.measured),

@@ -50,8 +50,7 @@ class SglangAdapter(GenericAdapter):
 
     def start_profile(self, folder: Path, run: str) -> None:
         self._folder, self._before = folder, traces_in(folder, PACKED)
-        body = {"output_dir": str(folder), "activities": ["CPU", "GPU"], "profile_id": run}
-        self._tell("/start_profile", body)
+        self._tell("/start_profile", {"output_dir": str(folder), "activities": ["CPU", "GPU"]})
 
     def stop_profile(self, run: str) -> Sequence[Path]:
         self._tell("/stop_profile", timeout_s=STOP_TIMEOUT_S)
