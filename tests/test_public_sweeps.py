@@ -206,7 +206,7 @@ def test_the_contended_control_row_is_void_by_littles_law(tables: list[dict[str,
 def test_the_control_is_told_where_it_wins(tables: list[dict[str, Any]]) -> None:
     told = judge(analyse(both_arms(tables[2])))
     (said,) = [f.statement for f in told.findings if "the control serves" in f.statement]
-    assert "at 4 of 4 loads" in said
+    assert "the control serves more at 4 of 4 loads, less at 0: " in said
     assert "at 64 264.6 against 80.9 req/s (3.27x, failed 0.0 % against 1.7 %)" in said
     assert told.verdict.word == "plateau-limit"
     control = next(curve for curve in told.sections["curves"] if curve["arm"] == "control")

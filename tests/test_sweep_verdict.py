@@ -133,6 +133,14 @@ def test_guards_on_the_whole_weaken_the_verdict() -> None:
     assert (told.verdict.directional, told.verdict.exit_code) == (True, Exit.NO_CONCLUSION)
 
 
+def test_a_void_guard_on_the_whole_leaves_no_verdict_and_no_finding() -> None:
+    wrong = Checked("PK341", "arms-differ", Effect.VOID, True, "other model in the control")
+    told = judge(analyse(whole(PLATEAU)), beside=[wrong])
+    assert (told.verdict.word, told.verdict.exit_code) == ("undecided", Exit.INVALID)
+    assert told.verdict.because == "other model in the control" and told.findings == []
+    assert told.sections["points"] and told.measurements
+
+
 def test_what_a_class_rules_out_is_a_negative_finding() -> None:
     limited = [f for f in result(whole(PLATEAU)).findings if f.kind is FindingKind.CONSEQUENCE]
     assert [f.negative for f in limited] == [True]
@@ -167,6 +175,7 @@ def test_the_negative_rule_needs_all_three_signs() -> None:
     assert "sm_active_ratio does not rise" in said and "e2e p95 goes from 400 to 800 ms" in said
     assert amortised(result(tailed(shrinking, lambda n: 100.0, **flat))) == []
     assert amortised(result(tailed(shrinking, lambda n: 100.0 * n, full=2.0))) == []
+    assert amortised(result(tailed({1: 10, 8: 18, 16: 18}, lambda n: 100.0 * n, full=0.9))) == []
     assert amortised(result(tailed(LINEAR, lambda n: 100.0 * n, **flat))) == []
 
 
@@ -200,11 +209,18 @@ def test_a_control_that_wins_is_told_as_plainly() -> None:
     told = result([*control, *tested])
     assert told.verdict.word == "plateau-limit"
     (said,) = [f.statement for f in told.findings if "the control serves" in f.statement]
-    assert said.startswith("the control serves more at 5 of 5 loads: at 1 20.07 against 10.03 req/s (2.00x [")
+    assert said.startswith("the control serves more at 5 of 5 loads, less at 0: at 1 20.07 against 10.03 ")
     rows = told.sections["control"]
     assert [row["load"] for row in rows] == [1, 2, 4, 8, 16]
     assert all(row["low"] < 2 < row["high"] and row["ratio"] == pytest.approx(2) for row in rows)
     assert told.sections["curve"]["arm"] == "" and len(told.sections["curves"]) == 2
+
+
+def test_a_control_within_the_spread_of_repeats_is_level() -> None:
+    tested, control = whole(PLATEAU), whole({n: 1.005 * x for n, x in PLATEAU.items()}, arm="control")
+    (said,) = [f for f in result([*tested, *control]).findings if "the control serves" in f.statement]
+    assert said.statement.startswith("the control serves more at 0 of 5 loads, less at 0, level at 5: ")
+    assert said.recommendation == "the control has nothing to take over at these loads"
 
 
 def test_a_doubt_about_the_control_alone_leaves_the_verdict() -> None:

@@ -26,6 +26,16 @@ class ControlRow:
     tested_failed: float
     control_failed: float
 
+    @property
+    def ahead(self) -> bool:
+        """Whether the control serves more, beyond the interval where there is one."""
+        return (self.ratio if self.low is None else self.low) > 1
+
+    @property
+    def behind(self) -> bool:
+        """Whether it serves less, likewise."""
+        return (self.ratio if self.high is None else self.high) < 1
+
 
 def control_rows(curves: Sequence[Curve], tested: Curve) -> list[ControlRow]:
     """Every load that stands in both the curve of the server under test and that of the control with the same

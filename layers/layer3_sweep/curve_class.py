@@ -28,15 +28,13 @@ from layers.layer3_sweep.points import (
     failed_share,
     rate,
 )
-from layers.layer3_sweep.utilisation import telling
+from layers.layer3_sweep.utilisation import DEVICE_FULL, telling
 from parsers.series_model import Metric
 
 STILL_RISING = 0.30
 """Elasticity of the last doubling from which on the curve still rises: twice the load buys 23 % or more."""
 FLAT = 0.10
 """Below it twice the load buys less than 7 %, which repeats hardly tell from nothing."""
-DEVICE_FULL = 0.85
-"""Of full: busy shares above it leave the host no more than a seventh of the time."""
 FELL = 0.10
 """Throughput below its peak by more than this is retrograde; repeats of one load differ by less."""
 SERVED = 0.95

@@ -42,6 +42,7 @@ NO_WORD = (CurveClass.CLIENT_LIMITED,)
 """Classes that say nothing about the server, and so leave no finding of a verdict."""
 FULL_PLATEAUS = (CurveClass.PLATEAU_DEVICE, CurveClass.PLATEAU_LIMIT)
 HOST_NOT_SEEN = "utilisation falls; waits per second, CPU of the server and GIL share were not looked at"
+STAY = "the control has nothing to take over at these loads"
 RESIDENT = "NVML utilisation counts any resident kernel"
 
 
@@ -141,7 +142,7 @@ class _Found:
         yield self._finding(
             self.plain,
             said,
-            f"cap the load at {start.concurrency:g} in front of the server until the limit is lifted",
+            f"what is more than {start.concurrency:g} in flight only queues: cap it in front of the server",
             points,
             named.THROUGHPUT,
             *self._tail(points),
@@ -183,16 +184,14 @@ class _Found:
         if not rows:
             return
         told = "; ".join(_control_text(row) for row in rows)
-        wins = sum(row.ratio > 1 for row in rows)
-        said = f"the control serves more at {wins} of {counted(len(rows), 'load')}: {told}"
+        ahead, behind = sum(row.ahead for row in rows), sum(row.behind for row in rows)
+        level = f", level at {len(rows) - ahead - behind}" if ahead + behind < len(rows) else ""
+        of = counted(len(rows), "load")
+        said = f"the control serves more at {ahead} of {of}, less at {behind}{level}: {told}"
         loads = {row.load for row in rows}
         points = [point for point in self.within if at(point) in loads]
-        advice = (
-            "what the control does otherwise is worth more than tuning: compare their settings"
-            if wins
-            else "the server under test is ahead of the control at every load"
-        )
-        yield self._finding(self.plain, said, advice, points, named.THROUGHPUT)
+        advice = "what the control does otherwise is worth more than tuning: compare their settings"
+        yield self._finding(self.plain, said, advice if ahead else STAY, points, named.THROUGHPUT)
 
     def front(self, rows: Sequence[GridRow]) -> Iterator[Finding]:
         """What no other cell of a grid beats."""

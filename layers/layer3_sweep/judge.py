@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layers.evidence.finding import Finding
-from layers.evidence.guard import Checked, Effect
+from layers.evidence.guard import Checked, Effect, strongest_effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
@@ -36,11 +36,12 @@ def judge(
     primary: Curve | None = None,
 ) -> Result:
     """The result of `perfkit sweep` or `perfkit import`; `beside` are guards on the whole of it (on files, on
-    arms), applied by who calls. `primary` is the curve that the verdict is of, the others being no cells of
-    one grid (None: `primary_curve`)."""
-    is_grid = primary is None
+    arms), applied by who calls: a void one among them leaves no verdict and no finding. `primary` is the
+    curve that the verdict is of, the others being no cells of one grid (None: `primary_curve`)."""
+    cells = analysis.curves if primary is None else ()
     primary = primary or primary_curve(analysis)
-    cells = analysis.curves if is_grid else ()
+    if strongest_effect(beside) is Effect.VOID:
+        primary = None
     guards = [*beside, *analysis.guards]
     rows = control_rows(analysis.curves, primary) if primary else []
     return Result(
@@ -61,7 +62,7 @@ def _findings(
     cells: Sequence[Curve],
 ) -> list[Finding]:
     """Those of the curve of the verdict first; of the others what they say by themselves."""
-    ordered = sorted(analysis.curves, key=lambda curve: curve is not primary)
+    ordered = sorted(analysis.curves, key=lambda curve: curve is not primary) if primary else []
     return [
         finding
         for curve in ordered

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from layers.layer3_sweep.elasticity import last_doubling, two
 from layers.layer3_sweep.model import Elasticity, SweepPoint, Trend, Utilisation
 from layers.layer3_sweep.points import Tail, at, tail
+from layers.layer3_sweep.utilisation import DEVICE_FULL
 
 WORSE = 0.10
 """p95 worse by more than this. perfkit's choice: repeats of one load differ by less."""
@@ -32,10 +33,12 @@ def negative_rule(
     points: Sequence[SweepPoint], steps: Sequence[Elasticity], utilisation: Sequence[Utilisation]
 ) -> Amortised | None:
     """Whether the rule holds at the end of the curve; None where one of its three signs is not there, or was
-    not measured. A utilisation that tells nothing is none."""
+    not measured. A utilisation that tells nothing is none, and one that is full already cannot rise."""
     doubling = last_doubling(points)
     busy = next((u for u in utilisation if u.trend is not Trend.USELESS), None)
     if doubling is None or busy is None or busy.trend is Trend.RISING or not _shrinks(steps):
+        return None
+    if busy.share is not None and busy.share >= DEVICE_FULL:
         return None
     before, last = doubling
     waits = tail(doubling)

@@ -28,7 +28,8 @@ PINNED_SHARE = 0.95
 Wentao274/vllm-benchmark-test reads 100 % from 1 to 128 at a time, while throughput grows eightfold."""
 MOVED_SHARE = 0.10
 """Of itself, for a metric to have fallen or risen. perfkit's choice: repeats of one load differ by less."""
-
+DEVICE_FULL = 0.85
+"""Of full: busy shares above it leave the host no more than a seventh of the time."""
 IDLE_BESIDE = 0.05
 """Of the busiest device: one below it takes no part. perfkit's choice: ranks of one model, and even stages of
 a pipeline on cards of their own, are closer."""
