@@ -9,7 +9,7 @@ import pytest
 from layers.collectors.load.plan import Load
 from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS, allowed_lag_ms
-from layers.layer3_sweep.model import Counts, SweepPass, Timing
+from layers.layer3_sweep.model import Counts, SweepPass, Timing, Window, WindowKind
 from tests.sweep_builders import client, latency, sweep_pass
 
 
@@ -56,6 +56,13 @@ def test_a_lag_that_is_small_beside_what_was_measured_is_none() -> None:
 @pytest.mark.parametrize(("in_flight", "codes"), [(7.7, ["PK301"]), (7.77, []), (None, [])])
 def test_slots_that_stood_empty_void_a_point(in_flight: float | None, codes: list[str]) -> None:
     assert fired(sweep_pass(in_flight=in_flight)) == codes
+
+
+def test_slots_that_stood_empty_in_a_window_with_ramp_and_drain_only_weaken_it() -> None:
+    short = Window(WindowKind.WHOLE, 0, 10**10, 10.0, 3.0)
+    (told,) = [c for c in checks(sweep_pass(in_flight=6.5, window=short)) if c.fired]
+    assert (told.code, told.effect) == ("PK301", Effect.DIRECTIONAL)
+    assert told.message == "6.50 of 8 in flight (81.2 %, whole window)"
 
 
 def test_an_open_loop_has_no_number_to_fall_short_of() -> None:

@@ -260,6 +260,12 @@ def test_a_client_that_was_the_limit_before_the_bend_leaves_no_other_word() -> N
     assert limited.word is CurveClass.CLIENT_LIMITED and "at 16" in limited.because
 
 
+def test_a_client_that_was_late_on_a_contended_machine_is_not_blamed() -> None:
+    late, others = client(loop_lag_p99_ms=500.0), HostUse(1.0, None, 1, 9, others_share=0.7)
+    (contended,) = curve_passes({16: 90}, client=late, host=others)
+    assert curve([*curve_passes(LINEAR), contended]).word is CurveClass.NOT_SATURATED
+
+
 def test_one_load_is_no_curve() -> None:
     alone = curve(curve_passes({4: 40}))
     assert alone.word is CurveClass.UNDECIDED and alone.because == "fewer than two loads stand"

@@ -123,7 +123,9 @@ def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -
 
 
 def _by_client(one: CheckedPass) -> bool:
-    return any(guard.fired_in(one.checked) for guard in (CLIENT_LIMITED, IN_FLIGHT_SHORT, TOOL_WAS_THE_LIMIT))
+    """Whether the client alone took the pass out: on a contended machine it is late as everything is."""
+    void = {c.code for c in one.checked if c.fired and c.effect is Effect.VOID}
+    return bool(void) and void <= {g.code for g in (CLIENT_LIMITED, IN_FLIGHT_SHORT, TOOL_WAS_THE_LIMIT)}
 
 
 def _last_step(points: Sequence[SweepPoint]) -> Elasticity | None:

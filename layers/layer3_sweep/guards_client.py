@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit
-from layers.layer3_sweep.model import Latency, SweepPass, Timing
+from layers.layer3_sweep.model import Latency, SweepPass, Timing, WindowKind
 
 LAG_LIMIT_MS = 3.0
 """Loop lag p99 up to here went with added delays below 0.2 ms at the median in all measured clients; from 5
@@ -61,8 +61,9 @@ def _in_flight_short(swept: SweepPass) -> Outcome | None:
     if asked is None or swept.in_flight is None or swept.client is None:
         return None
     share = swept.in_flight / asked
-    text = f"{swept.in_flight:.2f} of {asked} in flight ({100 * share:.1f} %)"
-    return Outcome(share < IN_FLIGHT_SHARE, text)
+    text = f"{swept.in_flight:.2f} of {asked} in flight ({100 * share:.1f} %, {swept.window.kind} window)"
+    steady = swept.window.kind is WindowKind.STEADY
+    return Outcome(share < IN_FLIGHT_SHARE, text, None if steady else Effect.DIRECTIONAL)
 
 
 def _gaps_late(swept: SweepPass) -> Outcome | None:
@@ -122,7 +123,8 @@ IN_FLIGHT_SHORT = Guard(
     sees="A point that is called 64 and was not.",
     cause="Slots stood empty: the client was slow to send, connections were refused or capped, or the "
     "server could not be reached for a time.",
-    detection=f"Mean requests in flight inside the window below {limit(IN_FLIGHT_SHARE)} of what was asked.",
+    detection=f"Mean requests in flight inside the window below {limit(IN_FLIGHT_SHARE)} of what was asked. "
+    "Directional where the window is not steady: it holds ramp and drain.",
     remedy="Look at the errors of the point first; then as for client-limited.",
     source="guidellm#487, marin#4357, sglang#1477: caps of 100 and of 1 that inverted verdicts.",
     check=_in_flight_short,

@@ -57,7 +57,8 @@ def _linear_limit(points: Sequence[SweepPoint]) -> NamedPoint:
     beyond = points[len(kept)] if len(kept) < len(points) else None
     after = f"; {_efficiency(beyond, first):.2f} at {at(beyond):g}" if beyond else ", the highest load"
     share = _efficiency(kept[-1], first)
-    said = f"X(N) / (N X({at(first):g}) / {at(first):g}) is {share:.2f} there{after}"
+    one = "X(1)" if at(first) == 1 else f"X({at(first):g}) / {at(first):g}"
+    said = f"X(N) / (N {one}) is {share:.2f} there{after}"
     return NamedPoint(LINEAR_LIMIT, at(kept[-1]), said)
 
 

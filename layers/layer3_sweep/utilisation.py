@@ -86,7 +86,7 @@ def _full(metric: Metric) -> float | None:
 def _trend(values: Sequence[tuple[float, float]], before: float, full: float | None) -> tuple[Trend, str]:
     first, last, peak = values[0], values[-1], max(values, key=lambda pair: pair[1])
     if full is not None and first[1] >= PINNED_SHARE * full:
-        return Trend.USELESS, f"{first[1]:.4g} at {first[0]:g} already: any resident kernel counts as busy"
+        return Trend.USELESS, f"{first[1]:.3g} at {first[0]:g} already: any resident kernel counts as busy"
     if last[1] <= (1 - MOVED_SHARE) * peak[1]:
         return Trend.FALLING, f"{peak[1]:.3g} at {peak[0]:g}, {last[1]:.3g} at {last[0]:g}"
     said = f"{before:.3g} before the last doubling, {last[1]:.3g} at {last[0]:g}"
