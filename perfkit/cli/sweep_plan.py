@@ -25,7 +25,7 @@ DEFAULT_CAP = 64
 DRAIN_S = 60.0
 S_PER_MINUTE = 60.0
 ENGINE_DATA = {"asr": "audio:uniform,seconds=1-3", "tts": "text:uniform,words=3-8,same"}
-"""Lengths that every size of the bundled engine's models takes. It has no cache that equal texts would hit."""
+"""Lengths that every size of the bundled engine's models takes; no cache of it knows equal texts."""
 ENGINE_ENDPOINT = {"asr": "transcriptions", "tts": "speech"}
 TTS = "tts"
 """The bundled engine's pipeline where none is named."""
