@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from layers.layer3_sweep.protocol import PassKey, SweepPlan, Tally
 from layers.layer3_sweep.recorded import Recorded, read_part
 from layers.layer3_sweep.subject import Subject
 from layers.layer3_sweep.sweep_folder import JOURNAL, write_plan
+from tests.load_servers import Asked, Script, Server, answer, serving
 
 REQUESTS = 24
 
@@ -53,6 +55,25 @@ class Heard:
         self.ends.append((key, found, part))
 
     def says(self, text: str) -> None: ...
+
+
+NOTHING_THERE = [answer(b"{}", status="404 Not Found")]
+
+
+@contextmanager
+def loaded(script: Callable[[Asked], Script]) -> Iterator[Server]:
+    """A server that plays the script for requests of the load alone, and counts these alone: it says nothing
+    of itself. `number` of a request is that among the load's."""
+    posts: list[Asked] = []
+
+    def play(asked: Asked) -> Script:
+        if not asked.head.startswith(b"POST"):
+            return NOTHING_THERE
+        posts.append(Asked(len(posts), asked.head, asked.body))
+        return script(posts[-1])
+
+    with serving(play) as server:
+        yield Server(server.port, posts)
 
 
 def sweep_plan(port: int, **other: Any) -> SweepPlan:

@@ -44,6 +44,15 @@ def test_a_late_client_is_void() -> None:
     assert strongest_effect(checks(sweep_pass(client=client(loop_lag_p99_ms=9.0)))) is Effect.VOID
 
 
+def test_a_client_that_was_late_in_its_worst_hundredth_alone_leaves_medians_standing() -> None:
+    tail = client(loop_lag_p99_ms=9.0, loop_lag_p90_ms=2.9)
+    assert strongest_effect(checks(sweep_pass(client=tail))) is Effect.NOTE
+    most = client(loop_lag_p99_ms=9.0, loop_lag_p90_ms=3.1)
+    assert strongest_effect(checks(sweep_pass(client=most))) is Effect.VOID
+    sent_late = client(loop_lag_p99_ms=9.0, loop_lag_p90_ms=0.1, send_lag_p99_ms=3.1)
+    assert strongest_effect(checks(sweep_pass(client=sent_late))) is Effect.VOID
+
+
 def test_a_lag_that_is_small_beside_what_was_measured_is_none() -> None:
     """A server that takes all of a shared machine: requests of half a second, a client that waits for 20
     ms."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from layers.collectors.load.in_time import in_time
 from layers.collectors.load.plan import Extent, Load
 from layers.collectors.load.pulse_series import PulseSeries, PulseSpan, read_pulses
 from layers.collectors.load.team import run_load
@@ -40,11 +42,19 @@ def test_the_most_strained_process_speaks_for_all_and_only_inside_the_window() -
     health = client_health([calm, busy], records, SECOND_NS, 2 * SECOND_NS, floor_ms=0.3)
     assert health is not None
     assert (health.cpu_share, health.loop_lag_p99_ms, health.send_lag_p99_ms) == (0.4, 4.0, 50.0)
+    assert health.loop_lag_p90_ms == 4.0 and not health.real_time
     assert (health.events_per_s, health.processes, health.floor_ms) == (1.0, 2, 0.3)
 
 
 def test_there_is_no_health_outside_of_what_was_recorded() -> None:
     assert client_health([series(0, (0, 100, [1]))], [], 5 * SECOND_NS, 6 * SECOND_NS) is None
+
+
+def test_a_load_process_runs_ahead_of_others_while_it_loads_and_only_then() -> None:
+    with in_time() as ahead:
+        inside = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+    assert inside == (os.SCHED_RR if ahead else os.SCHED_OTHER)
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 def test_a_run_records_its_lag_its_cpu_and_its_clocks(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from layers.collectors.load.plan import EndpointChoice, Extent, Load, Timeouts
 from layers.collectors.load.records import TIMEOUTS, Outcome, Phase
 from layers.layer3_sweep.protocol import PassKey
 from tests.load_builders import ROLE, TOKEN, whole
-from tests.load_servers import CLOSE, HANG, Asked, Script, Step, answer, chunk, chunked_head, serving
-from tests.sweep_runs import Heard, read_all, sweep_plan, swept
+from tests.load_servers import CLOSE, HANG, Asked, Script, Step, answer, chunk, chunked_head
+from tests.sweep_runs import Heard, loaded, read_all, sweep_plan, swept
 
 HALF_EVENT: Script = [chunked_head(), chunk(ROLE + TOKEN), chunk(TOKEN[:20]), CLOSE]
 CLOSES_EARLY: Script = [answer(b"x" * 100)[:-50], CLOSE]
@@ -38,7 +38,7 @@ MISBEHAVING: dict[str, tuple[Script, str, frozenset[Outcome] | set[Outcome]]] = 
 def test_a_server_that_misbehaves_is_classified_and_not_asked_for_ever(tmp_path: Path, name: str) -> None:
     script, endpoint, outcomes = MISBEHAVING[name]
     heard = Heard()
-    with serving(lambda _: list(script)) as server:
+    with loaded(lambda _: list(script)) as server:
         plan = sweep_plan(
             server.port,
             endpoint=EndpointChoice(endpoint),
@@ -58,7 +58,7 @@ def test_a_server_that_misbehaves_is_classified_and_not_asked_for_ever(tmp_path:
 def test_a_server_that_dies_in_the_middle_ends_its_passes_and_loses_no_request(tmp_path: Path) -> None:
     heard = Heard()
     with ExitStack() as stack:
-        server = stack.enter_context(serving(lambda _: [0.02, *whole()]))
+        server = stack.enter_context(loaded(lambda _: [0.02, *whole()]))
         heard.on_move = lambda progress: stack.close() if progress.ok >= 5 else None
         extent = Extent(duration_s=600.0)
         plan = sweep_plan(server.port, extent=extent, server_gone_s=0.5)
@@ -80,7 +80,7 @@ def test_a_sweep_that_is_told_to_end_keeps_what_it_has_and_goes_on_later(tmp_pat
         return [HANG] if asked.number >= 8 and not told.is_set() else whole()
 
     heard = Heard(on_move=lambda progress: told.set() if progress.ok == 8 else None)
-    with serving(script) as server:
+    with loaded(script) as server:
         plan = sweep_plan(server.port, repeats=1)
         assert swept(tmp_path / "sweep", plan, heard, told=told.is_set) == "it was told to end"
         assert len(heard.ends) == 1 and not heard.ends[0][2].whole

@@ -14,8 +14,8 @@ import pytest
 from layers.collectors.load.records import Outcome, Phase
 from tests.evidence_builders import start_process
 from tests.load_builders import whole
-from tests.load_servers import HANG, Asked, Script, Server, serving
-from tests.sweep_runs import REQUESTS, read_all, sweep_plan, swept
+from tests.load_servers import HANG, Asked, Script, Server
+from tests.sweep_runs import REQUESTS, loaded, read_all, sweep_plan, swept
 
 LONG_S = 60.0
 NEVER = 10**9
@@ -58,7 +58,7 @@ def test_no_request_is_lost_or_sent_twice_however_often_a_sweep_is_killed(
         """From the one on at which the sweep is to be killed, no answer comes."""
         return [HANG] if asked.number + 1 >= until else [0.01, *whole()]
 
-    with serving(script) as server:
+    with loaded(script) as server:
         for asked in kills:
             kill_when_asked(server, folder, asked)
             until = next(held, NEVER)

@@ -7,35 +7,36 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from layers.collectors.load.folder import PLAN, processes_in, records_path
-from layers.collectors.load.item import read_items
+from layers.collectors.load.folder import processes_in, records_path
 from layers.collectors.load.plan import Load
-from layers.collectors.load.plan_json import decode_plan
 from layers.collectors.server_adapters.calls import Caller
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.metrics import server_means
 from layers.collectors.server_adapters.registry import KINDS
 from layers.collectors.server_cpu import cpu_use
 from layers.evidence.artifacts import describe_artifact
+from layers.evidence.guard import Checked
 from layers.evidence.measurement import Artifact
+from layers.layer3_sweep.contents import Contents
 from layers.layer3_sweep.journal import Answering, Done, read_journal
 from layers.layer3_sweep.model import SweepPass
 from layers.layer3_sweep.passes import Beside, pass_of
 from layers.layer3_sweep.protocol import SERVER, PassKey, SweepPlan, passes_of
 from layers.layer3_sweep.recorded import Recorded, read_part
 from layers.layer3_sweep.server_use import host_use, server_use
-from layers.layer3_sweep.sweep_folder import ITEMS, JOURNAL, samples_folder
+from layers.layer3_sweep.sweep_folder import JOURNAL, samples_folder
 from parsers.errors import InvalidMeasurement, UnreadableInput
 from parsers.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A sweep as it is now. `not_run`: loads of the server under test without any pass; `lost`: what could
-    not be run or read, in words."""
+    """A sweep as it is now. `checked`: guards on the content of each of its passes; `not_run`: loads of the
+    server under test without any pass; `lost`: what could not be run or read, in words."""
 
     plan: SweepPlan
     passes: tuple[SweepPass, ...]
+    checked: tuple[tuple[Checked, ...], ...]
     records: Mapping[PassKey, tuple[Recorded, ...]]
     servers: Mapping[tuple[str, int], Answering]
     not_run: tuple[Load, ...]
@@ -43,23 +44,31 @@ class Assembled:
     artifacts: tuple[Artifact, ...]
 
 
-def assemble(folder: Path, plan: SweepPlan, floor_ms: float | None = None) -> Assembled:
-    """Read all of a sweep's folder; what is damaged is in `lost`."""
+def assemble(
+    folder: Path, plan: SweepPlan, floor_ms: float | None = None, *, recurring: bool = False
+) -> Assembled:
+    """Read all of a sweep's folder; what is damaged is in `lost`. `recurring`: whether the same items come in
+    every part, as they do."""
     losses, lost = list[Loss](), list[str]()
     done = read_journal(folder / JOURNAL, losses)
     recorded = {key: tuple(read_part(folder, part) for part in done.of(key)) for key in passes_of(plan)}
-    passes = []
+    contents = Contents(folder, plan, recorded, recurring)
+    passes, checked = list[SweepPass](), list[tuple[Checked, ...]]()
     for key, parts in recorded.items():
         lost += _lost(key, parts)
         if any(one.records for one in parts):
             try:
-                passes.append(_pass(folder, plan, key, parts, done, floor_ms))
+                swept = _pass(plan, key, parts, done, contents, floor_ms)
             except InvalidMeasurement as error:
                 lost.append(f"{key}: {error}")
+            else:
+                passes.append(replace(swept, accuracy=contents.accuracy(key)))
+                checked.append(tuple(contents.guards(key, passes[-1])))
     ran = {key.load for key, parts in recorded.items() if parts and key.arm == SERVER}
     return Assembled(
         plan=plan,
         passes=tuple(passes),
+        checked=tuple(checked),
         records=recorded,
         servers=done.servers,
         not_run=tuple(load for load in plan.loads if load not in ran),
@@ -79,11 +88,11 @@ def _lost(key: PassKey, parts: Sequence[Recorded]) -> list[str]:
 
 
 def _pass(
-    folder: Path,
     plan: SweepPlan,
     key: PassKey,
     parts: Sequence[Recorded],
     done: Done,
+    contents: Contents,
     floor_ms: float | None,
 ) -> SweepPass:
     server = done.servers.get((key.arm, key.cell))
@@ -91,7 +100,7 @@ def _pass(
         pulses=[series for one in parts for series in one.pulses],
         floor_ms=floor_ms,
         sampled=[recording.file for one in parts for recording in one.recordings],
-        input_audio_s=_input_audio_s(folder, parts),
+        input_audio_s=contents.input_audio_s(key),
         machine=server.machine if server else "",
     )
     swept = pass_of(
@@ -101,7 +110,7 @@ def _pass(
         arm=key.arm,
         settings=plan.cells[key.cell],
         beside=beside,
-        artifact=_first_artifact(folder, parts),
+        artifact=next(iter(_request_logs(contents.folder, parts)), None),
     )
     return _with_server(swept, parts, server)
 
@@ -125,21 +134,6 @@ def _with_server(swept: SweepPass, parts: Sequence[Recorded], server: Answering 
 def _adapter(kind: str, url: str) -> GenericAdapter:
     """For the names of its metrics alone: nothing is asked of the server, which may be gone."""
     return next((one for one in KINDS if one.kind == kind), GenericAdapter)(Caller(url))
-
-
-def _input_audio_s(folder: Path, parts: Sequence[Recorded]) -> dict[str, float] | None:
-    """Seconds of audio by item, of items that bring audio."""
-    found: dict[str, float] = {}
-    for one in parts:
-        place = folder / one.part.folder / PLAN
-        if one.records and place.exists():
-            items = read_items(folder / ITEMS / decode_plan(place.read_bytes()).items.name)
-            found |= {item.id: item.audio_seconds for item in items if item.audio_seconds is not None}
-    return found or None
-
-
-def _first_artifact(folder: Path, parts: Sequence[Recorded]) -> Artifact | None:
-    return next(iter(_request_logs(folder, parts)), None)
 
 
 def _request_logs(folder: Path, parts: Sequence[Recorded]) -> list[Artifact]:

@@ -36,19 +36,25 @@ def client_health(
     return ClientHealth(
         processes=len(series),
         cpu_share=max(_cpu_share(spans) for spans in touched),
-        send_lag_p99_ms=_p99_ms([r.send_lag_ns for r in inside if r.send_lag_ns is not None]),
-        loop_lag_p99_ms=max(_p99_ms([late for span in spans for late in span.late_ns]) for spans in touched),
+        send_lag_p99_ms=_quantile_ms([r.send_lag_ns for r in inside if r.send_lag_ns is not None], 0.99),
+        loop_lag_p99_ms=max(_quantile_ms(_late_ns(spans), 0.99) for spans in touched),
         events_per_s=events / (end_ns - start_ns) * NS_PER_S,
         floor_ms=floor_ms,
+        loop_lag_p90_ms=max(_quantile_ms(_late_ns(spans), 0.9) for spans in touched),
+        real_time=all(one.real_time for one in series),
     )
+
+
+def _late_ns(spans: Sequence[PulseSpan]) -> list[int]:
+    return [late for span in spans for late in span.late_ns]
 
 
 def _cpu_share(spans: Sequence[PulseSpan]) -> float:
     return sum(span.cpu_ns for span in spans) / sum(span.end_ns - span.start_ns for span in spans)
 
 
-def _p99_ms(values_ns: Sequence[int]) -> float:
+def _quantile_ms(values_ns: Sequence[int], quantile: float) -> float:
     """The nearest rank: no value that did not happen; 0 where there is none."""
     if not values_ns:
         return 0.0
-    return float(np.quantile(np.asarray(values_ns), 0.99, method="higher")) / NS_PER_MS
+    return float(np.quantile(np.asarray(values_ns), quantile, method="higher")) / NS_PER_MS

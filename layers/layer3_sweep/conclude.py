@@ -22,22 +22,32 @@ from layers.layer3_sweep.sweep_folder import as_json
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A sweep that ran. `data` and `regime`: its data set in words, and what content caches saw of it; `why`:
-    why it ended before its last pass, empty where it did not; `floor`: None without a calibration."""
+    """A sweep that ran. `data` and `regime`: its data set in words, and what content caches saw of it;
+    `recurring`: whether its items come at every load; `why`: why it ended before its last pass, empty where
+    it did not; `floor`: None without a calibration."""
 
     folder: Path
     plan: SweepPlan
     data: str
     regime: str
+    recurring: bool
     floor: Floor | None
     why: str
 
 
 def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact, ...]]:
     """The result of a sweep, and the files that it rests on."""
-    found = assemble(ran.folder, ran.plan, ran.floor.floor_ms if ran.floor else None)
+    floor_ms = ran.floor.floor_ms if ran.floor else None
+    found = assemble(ran.folder, ran.plan, floor_ms, recurring=ran.recurring)
     lost = (*([f"the sweep ended early: {ran.why}"] if ran.why else []), *found.lost)
-    analysis = analyse(found.passes, slos=slos, not_run=found.not_run, lost=lost, regime=ran.regime)
+    analysis = analyse(
+        found.passes,
+        slos=slos,
+        not_run=found.not_run,
+        lost=lost,
+        regime=ran.regime,
+        seen=found.checked,
+    )
     result = judge(analysis)
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
 

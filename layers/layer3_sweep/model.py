@@ -112,6 +112,9 @@ class ClientHealth:
     events_per_s: float
     floor_ms: float | None = None
     """loop lag of an idle client on this machine, from its calibration"""
+    loop_lag_p90_ms: float | None = None
+    real_time: bool = False
+    """whether all load processes ran ahead of others on their machine"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ LEAST_REPEATS = 3
 """Of a sweep that is to conclude something: what the table of strengths asks for."""
 WARMUP_S = 2.0
 """At least; and as many requests as the load has in flight (the ladders of InferenceX: warm-ups = N)."""
-RAMP_SHARE = 0.5
-"""Of the warm-up, in which the first requests of a closed loop are spread."""
 ERROR_BUDGET = 0.10
 """Share of a pass's requests that may fail before its load counts as too much. perfkit's choice."""
 SHED_BUDGET = 0.10
@@ -138,22 +136,24 @@ def passes_of(plan: SweepPlan) -> Iterator[PassKey]:
 
 
 def extent_at(extent: Extent, load: Load) -> Extent:
-    """What a pass at this load sends."""
+    """What a pass at this load sends. Its requests begin at once, as those of other load tools do: what a
+    server does with such a burst is part of the warm-up, and told of it."""
     if load.concurrency is None:
         return extent
-    ramp_s = RAMP_SHARE * extent.warmup_s
-    return replace(extent, warmup_requests=max(extent.warmup_requests, load.concurrency), ramp_s=ramp_s)
+    return replace(extent, warmup_requests=max(extent.warmup_requests, load.concurrency))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the measured requests of a pass, by their last attempt, and its events a second."""
+    """What became of the measured requests of a pass, by their last attempt, and its events and served
+    requests a second. `warmup_shed`: of its warm-up's, which begin all at once."""
 
     ok: int
     shed: int
     errors: int
     events_per_s: float = 0.0
     served_per_s: float = 0.0
+    warmup_shed: int = 0
 
     @property
     def asked(self) -> int:
@@ -168,13 +168,15 @@ class Tally:
 
 def tally(records: Sequence[RequestRecord]) -> Tally:
     """Requests that were cut off with the run are neither served nor failed."""
-    last = [r for r in last_attempts(records) if r.phase is Phase.MEASURED]
+    decided = last_attempts(records)
+    last = [r for r in decided if r.phase is Phase.MEASURED]
     outcomes = [record.outcome for record in last if record.outcome is not Outcome.UNFINISHED]
     ok, shed = outcomes.count(Outcome.OK), outcomes.count(Outcome.SHED)
     stamps = [at for record in last for at in record.event_ns]
     times = [at for r in last for at in (r.intended_ns, r.end_ns) if at is not None]
     rates = (_rate_per_s(len(stamps), stamps), _rate_per_s(ok, times))
-    return Tally(ok, shed, len(outcomes) - ok - shed, *rates)
+    warmup_shed = sum(r.phase is Phase.WARMUP and r.outcome is Outcome.SHED for r in decided)
+    return Tally(ok, shed, len(outcomes) - ok - shed, *rates, warmup_shed)
 
 
 def _rate_per_s(count: int, times_ns: Sequence[int]) -> float:

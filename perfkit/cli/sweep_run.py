@@ -55,7 +55,7 @@ def run_new(
         data = checked_data(plan, folder)
         write_plan(folder, plan)
         why = _run(plan, folder, data, servers, headers, told)
-    return Ran(folder, plan, data.name, data.regime, floor, why)
+    return Ran(folder, plan, data.name, data.regime, data.recurring, floor, why)
 
 
 def resume_latest(
@@ -69,7 +69,7 @@ def resume_latest(
     floor = client_floor(anew=False)
     with Servers(plan, folder, headers) as servers:
         why = _run(plan, folder, data, servers, headers, told)
-    return Ran(folder, plan, data.name, data.regime, floor, why)
+    return Ran(folder, plan, data.name, data.regime, data.recurring, floor, why)
 
 
 def checked_data(plan: SweepPlan, folder: Path) -> DataSet:
@@ -142,6 +142,8 @@ class Lines:
         self.move("")
         more = "" if part.ended == "done" else f"; {part.ended or 'cut'}{': ' * bool(part.error)}{part.error}"
         counts = f"{found.shed} shed, {found.errors} failed of {found.asked}"
+        if found.warmup_shed:
+            counts += f" ({found.warmup_shed} shed in the burst of the warm-up)"
         say(f"{self._place}: {found.served_per_s:.4g} served/s, {counts}{more}")
 
     def says(self, text: str) -> None:

@@ -22,6 +22,7 @@ from layers.collectors.load.driver import Driver, Why
 from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.flight import Flight
 from layers.collectors.load.folder import flight_path, pulse_path, wire_path
+from layers.collectors.load.in_time import in_time
 from layers.collectors.load.item import read_items
 from layers.collectors.load.loops import driver_for, slots_of
 from layers.collectors.load.plan import LoadPlan
@@ -97,9 +98,12 @@ async def _drive(driver: Driver, pulse: Pulse, process: int, begin_ns: int) -> W
     gc.collect()
     gc.freeze()
     gc.disable()
-    pulse.start({"process": process, "connections": driver.connections.opened})
     try:
-        return await driver.run(begin_ns)
+        with in_time() as ahead:
+            pulse.start(
+                {"process": process, "connections": driver.connections.opened, "real_time": ahead}
+            )
+            return await driver.run(begin_ns)
     finally:
         gc.enable()
         gc.unfreeze()

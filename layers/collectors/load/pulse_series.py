@@ -29,12 +29,14 @@ class PulseSpan:
 @dataclass(frozen=True, slots=True)
 class PulseSeries:
     """One process. `wall_offset_ns`: wall clock less monotonic clock, at the start; `clock_step_ns` how much
-    that had changed at the end, None where the process was killed."""
+    that had changed at the end, None where the process was killed; `real_time`: whether it ran ahead of
+    others (`in_time`)."""
 
     process: int
     wall_offset_ns: int
     clock_step_ns: int | None
     spans: tuple[PulseSpan, ...]
+    real_time: bool = False
 
 
 def read_pulses(folder: Path, losses: list[Loss]) -> list[PulseSeries]:
@@ -51,7 +53,8 @@ def _series(folder: Path, process: int, losses: list[Loss]) -> PulseSeries:
     end = next((record for record in records if record["kind"] == "end"), None)
     offset_ns = start["wall_ns"] - start["mono_ns"]
     step_ns = end["wall_ns"] - end["mono_ns"] - offset_ns if end else None
-    return PulseSeries(process, offset_ns, step_ns, tuple(_spans(records)))
+    ahead = bool(start.get("real_time"))
+    return PulseSeries(process, offset_ns, step_ns, tuple(_spans(records)), ahead)
 
 
 def _spans(records: Sequence[dict[str, Any]]) -> list[PulseSpan]:
