@@ -178,8 +178,8 @@ def _concurrency(cells: Cells) -> int | None:
 def _one(
     table: Table, cells: Cells, concurrency: int, arm: str, arms: Iterable[str]
 ) -> ReportedRun:
-    """The run of one arm in one row."""
-    of_arm = [(column, cell) for column, cell in cells if column.arm in (arm, "")]
+    """The run of one arm in one row; of several arms, a column that names none is nobody's."""
+    of_arm = [(c, cell) for c, cell in cells if c.arm == arm or c.kind is Kind.REPEAT]
     completed, asked = _count(of_arm, Kind.COMPLETED)
     shed, asked_of_shed = _count(of_arm, Kind.SHED)
     failed, _ = _count(of_arm, Kind.FAILED)

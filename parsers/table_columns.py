@@ -38,9 +38,9 @@ class Kind(StrEnum):
 
 
 PATTERNS = (
-    (Kind.CONCURRENCY, r"conc|concurrency|max[ _]concurrency|c|n|in[ _]flight"),
+    (Kind.CONCURRENCY, r"conc|concurrency|max concurrency|c|n|in flight"),
     (Kind.REPEAT, r"repeat|rep|round"),
-    (Kind.THROUGHPUT, r"req/s|qps|rps|requests?/s(ec)?|throughput(_rps)?|request_throughput"),
+    (Kind.THROUGHPUT, r"req/s|qps|rps|requests?/s(ec)?|(request )?throughput( rps| req/s)?"),
     (Kind.AUDIO_RATE, r"rtfx|audio throughput"),
     (Kind.WER, r"(corpus )?wer"),
     (Kind.CER, r"(corpus )?cer"),

@@ -24,6 +24,8 @@ from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_s
 from reports.layer1_unknowns import not_measured, not_shown
 from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
 from reports.model import RawValue, Report, RunVerdict, Validity
+from reports.sweep_document import COMMANDS as SWEEPS
+from reports.sweep_document import SweepRun, read_sweep, sweep_verdict
 from reports.watch_section import WatchRun
 
 TITLES_NAMED, CARDS_NAMED = 3, 2
@@ -63,25 +65,29 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     """The whole report; `commands` are those that this perfkit has."""
     artifacts = {run.id: artifacts_of(run, recorded.measurements) for run in recorded.runs}
     documents, unreadable = _documents(recorded.runs)
+    sweeps = _sweeps(recorded, artifacts, unreadable)
     rows = history(recorded.runs, artifacts, unreadable)
     counts = {row.id for row in rows if not row.dropped}
     counting = _counting(recorded, counts, documents, artifacts)
+    tried = {str(run.document["command"]) for run in recorded.runs}
+    swept = [sweep for sweep in sweeps if sweep.run.id in counts]
+    counted_runs = {*(r.run.id for r in counting), *(s.run.id for s in swept)}
     preflight = next((run for run in reversed(recorded.runs) if _is(run, PREFLIGHT.command)), None)
-    of_counting = [f for f in recorded.findings if f.run_id in {r.run.id for r in counting}]
+    of_counting = [f for f in recorded.findings if f.run_id in counted_runs]
     names, busy = device_names(of_counting), busy_ratios(recorded.measurements)
     findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
     negative = [f for f in of_counting if f.finding.negative]
     return Report(
-        title=_title(counting),
-        verdicts=tuple(map(_run_verdict, counting)),
+        title=_title(counting, swept),
+        verdicts=(*map(_run_verdict, counting), *map(sweep_verdict, swept)),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(counting, preflight, _watches(recorded, artifacts), commands),
+        layers=layers_walked(counting, preflight, _watches(recorded, artifacts), commands, swept, tried),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
         not_measured=tuple(not_measured(counting, preflight)),
-        not_shown=(*not_shown(counting), UNMEASURED_EFFECTS),
-        raw_values=_raw_values(recorded.measurements, counting),
+        not_shown=(*not_shown(counting), *([] if swept else [UNMEASURED_EFFECTS])),
+        raw_values=_raw_values(recorded.measurements, counting, swept),
         runs=rows,
         artifacts=tuple(dict.fromkeys(a for row in rows for a in row.artifacts)),
     )
@@ -96,7 +102,7 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
     documents: dict[int, Layer1Document] = {}
     unreadable: dict[int, str] = {}
     for run in runs:
-        if _is(run, PREFLIGHT.command) or _is(run, WATCH):
+        if _is(run, PREFLIGHT.command) or _is(run, WATCH) or run.document["command"] in SWEEPS:
             continue
         if not _is(run, LAYER_1.command):
             unreadable[run.id] = f"this report does not cover perfkit {run.document['command']}"
@@ -106,6 +112,21 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
         except StoreError as error:
             unreadable[run.id] = str(error)
     return documents, unreadable
+
+
+def _sweeps(
+    recorded: Recorded, artifacts: dict[int, ArtifactFinder], unreadable: dict[int, str]
+) -> list[SweepRun]:
+    """Sweeps and imports; why one cannot be used joins `unreadable`."""
+    found = []
+    for run in recorded.runs:
+        if run.document["command"] in SWEEPS:
+            findings = [f.finding for f in recorded.findings if f.run_id == run.id]
+            try:
+                found.append(read_sweep(run, artifacts[run.id].all, findings))
+            except StoreError as error:
+                unreadable[run.id] = str(error)
+    return found
 
 
 def _watches(recorded: Recorded, artifacts: dict[int, ArtifactFinder]) -> list[WatchRun]:
@@ -139,16 +160,16 @@ def _counting(
     ]
 
 
-def _title(runs: Sequence[Layer1Run]) -> str:
-    if not runs:
+def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun]) -> str:
+    if not runs and not sweeps:
         return "no run of Layer 1 counts"
-    named = dict.fromkeys(map(title_of, runs))
+    named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
     what = ", ".join(list(named)[:TITLES_NAMED])
     more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""
     names = dict.fromkeys(d.device_name for r in runs for d in r.document.devices if d.device_name)
     cards = ", ".join(names) if len(names) <= CARDS_NAMED else f"{len(names)} kinds of device"
     on = f" on {cards}" if names else ""
-    day = max(r.run.call.ended for r in runs).date().isoformat()
+    day = max([*(r.run.call.ended for r in runs), *(s.run.call.ended for s in sweeps)]).date().isoformat()
     return f"{what}{more}{on} ({day})"
 
 
@@ -157,9 +178,12 @@ def _run_verdict(r: Layer1Run) -> RunVerdict:
     return RunVerdict(r.run.id, title_of(r), verdict_of(r.run), chiefly(r), verdict_basis(r), strength, rule)
 
 
-def _raw_values(measurements: Sequence[StoredMeasurement], runs: Sequence[Layer1Run]) -> tuple[RawValue, ...]:
+def _raw_values(
+    measurements: Sequence[StoredMeasurement], runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun]
+) -> tuple[RawValue, ...]:
     """Those of the runs that count, the device that is shown of each first."""
     shown = {r.run.id: r.subject.device.scope if r.subject else "" for r in runs}
+    shown |= {sweep.run.id: "" for sweep in sweeps}
     values = [RawValue(m.run_id, m.measurement) for m in measurements if m.run_id in shown]
     return tuple(sorted(values, key=lambda v: (v.run_id, v.measurement.scope != shown[v.run_id])))
 

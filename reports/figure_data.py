@@ -80,4 +80,35 @@ class KernelBars:
     kernels: tuple[KernelBar, ...]
 
 
-FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars
+@dataclass(frozen=True, slots=True)
+class SweepSeries:
+    """One line over the loads: (load, value, spread of its repeats or None), in the order of load. `kind`
+    gives its look: "main", "tail", "control"; void values are marks without a line."""
+
+    label: str
+    kind: str
+    points: tuple[tuple[float, float, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPanel:
+    """One quantity over the loads; `logarithmic` for times, which span decades. `top` is the end of its axis
+    where it has one."""
+
+    title: str
+    series: tuple[SweepSeries, ...]
+    logarithmic: bool = False
+    top: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCurves:
+    """Panels over the same loads, and named loads (load, name) that are marked in all of them."""
+
+    load_name: str
+    loads: tuple[float, ...]
+    panels: tuple[SweepPanel, ...]
+    marks: tuple[tuple[float, str], ...]
+
+
+FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parsers.errors import StoreError
-from reports.figure_data import BusyBars, IdleBars, KernelBars, SplitBars, StripFigure
+from reports.figure_data import BusyBars, IdleBars, KernelBars, SplitBars, StripFigure, SweepCurves
 from reports.figure_style import styled
 from reports.model import Figure
 
@@ -44,6 +44,7 @@ def draw(figure: Figure) -> Canvas:
     from reports.figures_kernels import draw_kernels
     from reports.figures_split import draw_split
     from reports.figures_strip import draw_strip
+    from reports.figures_sweep import draw_sweep
 
     match figure.data:
         case BusyBars():
@@ -56,3 +57,5 @@ def draw(figure: Figure) -> Canvas:
             return draw_idle(figure.data, figure.title, figure.about)
         case KernelBars():
             return draw_kernels(figure.data, figure.title, figure.about)
+        case SweepCurves():
+            return draw_sweep(figure.data, figure.title, figure.about)

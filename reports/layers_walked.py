@@ -10,6 +10,8 @@ from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
 from reports.preflight_section import preflight_layer
+from reports.sweep_document import SweepRun
+from reports.sweep_section import sweep_layer
 from reports.watch_section import WatchRun
 
 
@@ -28,13 +30,14 @@ PREFLIGHT = KnownLayer(
 LAYER_1 = KnownLayer(
     "Layer 1. GPU busy ratio", "Is the GPU busy, and where does its idle time lie?", "layer1"
 )
+LAYER_3 = KnownLayer(
+    "Layer 3. Concurrency sweep", "How do throughput, latency and accuracy go with load?", "sweep"
+)
 KNOWN = (
     *(PREFLIGHT, LAYER_1),
     KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages"),
     KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2"),
-    KnownLayer(
-        "Layer 3. Concurrency sweep", "How do throughput, latency and accuracy go with load?", "sweep"
-    ),
+    LAYER_3,
     KnownLayer("Layer 4. A/B", "Does one change make it better, by how much, what does it block?", "ab"),
     KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress"),
 )
@@ -57,9 +60,17 @@ def layers_walked(
     preflight: Run | None,
     watches: Sequence[WatchRun],
     commands: Collection[str],
+    sweeps: Sequence[SweepRun] = (),
+    tried: Collection[str] = (LAYER_1.command,),
 ) -> tuple[Layer, ...]:
-    """One row for every layer; `commands` are those that this perfkit has."""
-    return tuple(_layer(known, runs, preflight, watches, commands) for known in KNOWN)
+    """One row for every layer; `commands` are those that this perfkit has, `tried` those that are recorded,
+    whether they count or not."""
+    return tuple(
+        sweep_layer(known.title, known.question, sweeps)
+        if known is LAYER_3 and sweeps
+        else _layer(known, runs, preflight, watches, commands, tried)
+        for known in KNOWN
+    )
 
 
 def _layer(
@@ -68,13 +79,14 @@ def _layer(
     preflight: Run | None,
     watches: Sequence[WatchRun],
     commands: Collection[str],
+    tried: Collection[str],
 ) -> Layer:
     if known is LAYER_1 and runs:
         return _layer1(runs)
     if known is PREFLIGHT and (preflight is not None or watches):
         live = [r.run for r in runs if SAMPLED_LIVE in r.run.document]
         return preflight_layer(known.title, known.question, preflight, watches, live)
-    return Layer(known.title, known.question, _why_not_run(known, runs, commands))
+    return Layer(known.title, known.question, _why_not_run(known, runs, commands, tried))
 
 
 def _layer1(runs: Sequence[Layer1Run]) -> Layer:
@@ -94,8 +106,10 @@ def _strength(r: Layer1Run, runs: int) -> str:
     return f"{whose}{strength}: {rule}" if strength else f"{whose}none: a void result has no strength"
 
 
-def _why_not_run(known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str]) -> str:
-    if known is LAYER_1:
+def _why_not_run(
+    known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str], tried: Collection[str]
+) -> str:
+    if known in (LAYER_1, LAYER_3) and known.command in tried:
         return NONE_COUNTS
     why = NOT_RECORDED if known.command in commands else NOT_IN_VERSION
     name = known.title.split(".")[0]

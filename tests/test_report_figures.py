@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,14 @@ from reports.figure_data import (
     Segment,
     SplitBars,
     StripFigure,
+    SweepCurves,
+    SweepPanel,
+    SweepSeries,
 )
 from reports.figure_style import drawable, label, styled
 from reports.figures import draw, write_figure
 from reports.figures_kernels import kernel_names
+from reports.figures_sweep import named_loads
 from reports.model import Basis, Figure
 from tests.report_builders import HOSTILE_NAMES, host_bound_trace, record, report_of
 
@@ -127,6 +132,26 @@ IDLE = IdleBars(
     1_000, tuple((cause, 100 + k) for k, cause in enumerate(Cause)), tuple((p, 200) for p in Place)
 )
 
+
+def sweep(*loads: float, extra: Sequence[SweepSeries] = (), mark: str = "plateau start") -> SweepCurves:
+    """Throughput that bends, a latency of decades, a utilisation and an accuracy."""
+    rate = SweepSeries("this server", "main", tuple((n, 10 * n / (1 + n / 8), 0.2 * n) for n in loads))
+    p50 = SweepSeries("p50", "main", tuple((n, 20 + n * n, None) for n in loads))
+    p99 = SweepSeries("p99", "tail", tuple((n, 300.0 * n, None) for n in loads))
+    busy_share = SweepSeries("", "main", tuple((n, 97.0, None) for n in loads))
+    error_rate = SweepSeries("", "main", tuple((n, 0.0122, None) for n in loads))
+    panels = (
+        SweepPanel("throughput, requests a second", (rate, *extra)),
+        SweepPanel("end to end, ms", (p50, p99), logarithmic=True),
+        SweepPanel("GPU utilisation, % (tells nothing: see below)", (busy_share,), top=105.0),
+        SweepPanel("accuracy, wer", (error_rate,)),
+    )
+    return SweepCurves("in flight", loads, panels, ((loads[-1], mark),))
+
+
+CONTROL = SweepSeries("control", "control", ((1, 20.0, 1.0), (8, 90.0, None)))
+VOID = SweepSeries("void repeat", "void", ((8, 3.0, None),))
+
 FIGURES: dict[str, FigureData] = {
     "one device": busy("rank 0, device 0"),
     "long scope": busy(LONG_SCOPE),
@@ -148,6 +173,9 @@ FIGURES: dict[str, FigureData] = {
     "idle by one cause": IdleBars(500, ((Cause.SYNC, 500),), ((Place.UNPLACED, 500),)),
     "hostile kernels": kernels(*HOSTILE_NAMES[:8]),
     "one kernel": kernels("gemm"),
+    "a sweep with loads side by side": sweep(1, 2, 4, 8, 10, 16, 32, 64, 80, 128),
+    "a sweep of two rates": sweep(0.5, 2.5),
+    "a sweep with control and void": sweep(1, 8, extra=(CONTROL, VOID)),
     "long kernels": kernels(*("at_native_vectorized_" * 30 + str(k) for k in range(8))),
 }
 
@@ -222,3 +250,8 @@ def test_the_figures_of_a_recorded_trace_are_legible(tmp_path: Path) -> None:
     assert len(figures) == 4
     for figure in figures:
         assert_legible(figure)
+
+
+def test_ticks_name_powers_of_two_first_and_what_has_room_beside_them() -> None:
+    assert named_loads([1, 2, 4, 8, 10, 16, 32, 64, 80, 128]) == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert named_loads([3, 5, 6, 12, 100]) == [3, 5, 12, 100]

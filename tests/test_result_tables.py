@@ -20,6 +20,7 @@ from tests.writers.load_results import table, tables, written
         ("conc", Kind.CONCURRENCY, "", ("mean",), ""),
         ("Concurrency", Kind.CONCURRENCY, "", ("mean",), ""),
         ("req/s", Kind.THROUGHPUT, "", ("mean",), ""),
+        ("throughput_rps", Kind.THROUGHPUT, "", ("mean",), ""),
         ("current req/s", Kind.THROUGHPUT, "current", ("mean",), ""),
         ("qps vanilla", Kind.THROUGHPUT, "vanilla", ("mean",), ""),
         ("lat p95", Kind.E2E, "", (0.95,), ""),
