@@ -22,7 +22,7 @@ from layers.layer3_sweep.model import (
     Timing,
     Trend,
 )
-from tests.sweep_builders import client, curve_passes, sweep_pass
+from tests.sweep_builders import client, curve_passes, latency, sweep_pass
 
 LINEAR = {1: 10, 2: 20, 4: 40, 8: 80}
 PLATEAU = {1: 10, 2: 20, 4: 38, 8: 40, 16: 40}
@@ -217,8 +217,35 @@ def test_an_open_loop_that_is_not_served_is_overloaded_whatever_holds_it() -> No
     ]
     piling = curve(passes)
     assert piling.word is CurveClass.OVERLOADED
-    assert piling.because == "21 of 80 requests a second are served, and the rest piles up"
+    assert piling.because == "21 of 80 arrivals a second are served, and the rest piles up"
 
+
+def test_an_open_loop_is_not_called_by_its_last_doubling() -> None:
+    rising = {1.0: 1.0, 10.0: 10.0, 30.0: 29.0, 35.0: 28.0}
+
+    def passes(rates: Mapping[float, float]) -> list[SweepPass]:
+        return [
+            sweep_pass(load=Load(rate_per_s=r), throughput_rps=x, in_flight=None) for r, x in rates.items()
+        ]
+
+    assert curve(passes(rising)).word is CurveClass.OVERLOADED
+    assert curve(passes({r: x for r, x in rising.items() if r <= 30})).word is CurveClass.NOT_SATURATED
+
+
+def test_the_drain_of_a_short_open_loop_is_not_taken_for_overload() -> None:
+    """100 arrivals at 10 a second, of 2 s each: the last ends at 12 s."""
+    slow = {Timing.E2E: latency(2000.0)}
+    passes = [
+        sweep_pass(
+            load=Load(rate_per_s=offered),
+            throughput_rps=100 / (100 / offered + 2),
+            counts=Counts(100, 0, 0, 100, {"ok": 100}),
+            timings=slow,
+            in_flight=None,
+        )
+        for offered in (5.0, 10.0)
+    ]
+    assert curve(passes).word is CurveClass.NOT_SATURATED
 
 def test_throughput_that_falls_is_retrograde() -> None:
     fallen = curve(curve_passes({1: 10, 2: 20, 4: 30, 8: 24}))

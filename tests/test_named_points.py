@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.collectors.load.plan import Load
 from layers.layer3_sweep.elasticity import elasticities, last_doubling
 from layers.layer3_sweep.model import DeviceUse, Latency, Quantile, SweepPoint, Timing
 from layers.layer3_sweep.named_points import Slo, find, named_points
@@ -96,6 +97,15 @@ def with_tail(p99_ms: Mapping[int, float]) -> tuple[SweepPoint, ...]:
         return Standing(sweep_pass(n, throughput_rps=10.0 * n, timings=times, devices=(memory,)), True)
 
     return points_of(swept(n, ms) for n, ms in p99_ms.items())
+
+
+def test_of_an_open_loop_the_linear_limit_is_what_is_served_and_there_is_no_asymptote() -> None:
+    rates = {1.0: 1.2, 10.0: 9.6, 20.0: 19.2, 30.0: 27.9, 35.0: 28.4}
+    served = points_of(
+        Standing(sweep_pass(load=Load(rate_per_s=r), throughput_rps=x), True) for r, x in rates.items()
+    )
+    assert load_of("linear_limit", served) == 30
+    assert load_of("asymptote", served) is None
 
 
 def test_p99_bends_where_its_slope_rises_most_and_the_memory_peak_there_is_told() -> None:

@@ -23,11 +23,7 @@ from layers.layer3_sweep.model import (
     Utilisation,
 )
 from layers.layer3_sweep.plateau_signs import host_thread, memory, waits
-from layers.layer3_sweep.points import (
-    at,
-    failed_share,
-    rate,
-)
+from layers.layer3_sweep.points import at, counts_of, failed_share, rate, residence_s
 from layers.layer3_sweep.utilisation import DEVICE_FULL, telling
 from parsers.series_model import Metric
 
@@ -66,6 +62,8 @@ def classify(seen: Seen) -> Called:
     """The class of one curve."""
     if seen.step is None:
         return _too_little(seen)
+    if seen.points[-1].load.rate_per_s is not None:
+        return _beyond(seen) or _open_loop(seen, seen.points[-1].load.rate_per_s)
     if seen.step.value >= FLAT:
         return _beyond(seen) or _rising(seen, seen.step)
     return _fallen(seen) or _device(seen) or _thread(seen) or _limit(seen) or _unexplained(seen)
@@ -150,13 +148,20 @@ def _waits(seen: Seen) -> Iterator[str]:
     return waits(seen.points, seen.overloaded, seen.stages)
 
 
+def _open_loop(seen: Seen, offered: float) -> Called:
+    """An open loop is served or it is not: arrivals come whatever the server does. Its pass holds the drain,
+    which takes about as long as a request of the lowest load."""
+    last, drain_s = seen.points[-1], residence_s(seen.points[0]) or 0.0
+    asked = counts_of(last).asked / len(last.passes)
+    share = rate(last) * (1 / offered + (drain_s / asked if asked else 0.0))
+    said = f"{rate(last):.4g} of {offered:g} arrivals a second are served"
+    if share >= SERVED:
+        return Called(CurveClass.NOT_SATURATED, said)
+    signs = "; ".join(["", *_waits(seen), *memory(last)])
+    return Called(CurveClass.OVERLOADED, f"{said}, and the rest piles up{signs}")
+
+
 def _unexplained(seen: Seen) -> Called:
-    """Without a sign of the cause: an open loop that is not served is overloaded whatever the cause."""
-    last = seen.points[-1]
-    offered = last.load.rate_per_s
-    if offered is not None and rate(last) < SERVED * offered:
-        said = f"{rate(last):.4g} of {offered:g} requests a second are served, and the rest piles up"
-        return Called(CurveClass.OVERLOADED, said)
     said = f"{_plateau(seen)}; what holds it was not measured: {_what_lacks(seen)}"
     return Called(CurveClass.UNDECIDED, said)
 

@@ -50,27 +50,32 @@ def find(named: Sequence[NamedPoint], name: str) -> NamedPoint | None:
     return next((point for point in named if point.name == name), None)
 
 
-def _linear_limit(points: Sequence[SweepPoint]) -> NamedPoint:
+def _linear_limit(points: Sequence[SweepPoint]) -> NamedPoint | None:
     """The highest load up to which throughput goes with load."""
     first = points[0]
     kept = list(itertools.takewhile(lambda p: _efficiency(p, first) >= LINEAR_SHARE, points))
+    if not kept:
+        return None
     beyond = points[len(kept)] if len(kept) < len(points) else None
     after = f"; {_efficiency(beyond, first):.2f} at {at(beyond):g}" if beyond else ", the highest load"
     share = _efficiency(kept[-1], first)
     one = "X(1)" if at(first) == 1 else f"X({at(first):g}) / {at(first):g}"
-    said = f"X(N) / (N {one}) is {share:.2f} there{after}"
+    what = f"X(N) / (N {one})" if first.load.concurrency is not None else "the share of arrivals served"
+    said = f"{what} is {share:.2f} there{after}"
     return NamedPoint(LINEAR_LIMIT, at(kept[-1]), said)
 
 
 def _efficiency(point: SweepPoint, first: SweepPoint) -> float:
-    return rate(point) / rate(first) * at(first) / at(point)
+    """Over what the lowest load promises; of an open loop over its arrivals, which promise themselves."""
+    promised = rate(first) / at(first) if first.load.concurrency is not None else 1.0
+    return rate(point) / at(point) / promised
 
 
 def _asymptote(points: Sequence[SweepPoint]) -> NamedPoint | None:
     """Where the line through the lowest load meets the roof: Xmax R1 (Denning and Buzen 1978). A server that
-    batches passes it: its demand a request falls with load."""
+    batches passes it: its demand a request falls with load. Of an open loop there is none."""
     first, most = residence_s(points[0]), max(map(rate, points))
-    if first is None:
+    if first is None or points[0].load.concurrency is None:
         return None
     said = f"Xmax R1 = {most:.4g}/s x {first:.4g} s, R1 at {at(points[0]):g}"
     return NamedPoint(ASYMPTOTE, most * first, said)

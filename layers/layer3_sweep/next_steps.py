@@ -5,7 +5,7 @@ from __future__ import annotations
 from layers.layer3_sweep.model import Curve, CurveClass
 
 BY_CLASS = {
-    CurveClass.NOT_SATURATED: "raise the load until throughput stops: --max-concurrency",
+    CurveClass.NOT_SATURATED: "raise the load until throughput stops (--max-concurrency, --open-loop)",
     CurveClass.PLATEAU_DEVICE: "kernels: perfkit roofline, and perfkit layer1 --trace of the plateau",
     CurveClass.PLATEAU_LIMIT: "which limit: in which stage requests queue, then an A/B of the limit of "
     "running requests or of the batch with all else equal",
