@@ -62,7 +62,7 @@ def _curve(r: SweepRun, curve: Entry) -> Iterator[Block]:
         columns = (Column("where it bends"), Column("load", "at a time", numeric=True), Column("by what"))
         yield Table("Where the curve bends, by each definition", columns, tuple(named), basis)
     for one in curve["utilisation"]:
-        said = f"{one['metric']} ({one['source']}) is {one['trend']}: {one['because']}"
+        said = f"by {one['metric']} ({one['source']}): {one['trend']}, {one['because']}"
         yield Paragraph("Devices", said, basis)
     yield from _law(curve, r, points)
 

@@ -127,6 +127,7 @@ def test_samples_between_begin_and_end_are_those_of_the_run() -> None:
     use = devices_of(run, logs)
     assert [(one.metric, one.mean, one.n, one.median) for one in use] == [("nvml_util_pct", 90.0, 3, 90.0)]
     assert use[0].memory_peak_bytes == 70 * 2**30
+    assert use[0].artifact is not None and use[0].artifact.path == "gpu.csv"
 
 
 def test_a_run_without_a_year_takes_the_busy_part_of_the_log_after_its_last_line() -> None:

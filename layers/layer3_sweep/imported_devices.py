@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.model import DeviceUse
 from layers.layer3_sweep.use import WallSpan, devices_over
 from parsers.load_results import ReportedRun
@@ -42,7 +43,10 @@ def devices_of(run: ReportedRun, logs: Logs) -> tuple[DeviceUse, ...]:
     files = (_on_utc(file, logs.utc_offset_ns) for file in logs.files)
     joined = [(file, span) for file in files if (span := _span(run, file, logs.utc_offset_ns)) is not None]
     file, span = max(joined, key=lambda pair: _samples(*pair), default=(None, None))
-    return devices_over([file], span) if file is not None and span is not None else ()
+    if file is None or span is None:
+        return ()
+    log = Artifact(file.path, file.sha256, file.size_bytes)
+    return tuple(replace(use, artifact=log) for use in devices_over([file], span))
 
 
 def is_exact(run: ReportedRun) -> bool:

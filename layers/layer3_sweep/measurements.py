@@ -101,7 +101,7 @@ def _use(point: SweepPoint, scope: str, artifact: Artifact | None) -> Iterator[M
             n=samples,
             n_unit="samples",
             method=f"{uses[0].source}: mean over the window, over devices and over repeats",
-            artifact=artifact,
+            artifact=uses[0].artifact or artifact,
             scope=scope,
             raw=tuple(use.mean for use in uses),
         )

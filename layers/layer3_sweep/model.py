@@ -119,7 +119,8 @@ class ClientHealth:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """One device over the window by one source. `metric` is a `parsers.series_model.Metric`."""
+    """One device over the window by one source. `metric` is a `parsers.series_model.Metric`; `artifact` is
+    the sampler's own file where that is not the pass's."""
 
     device: str
     source: str
@@ -128,6 +129,7 @@ class DeviceUse:
     n: int
     memory_peak_bytes: float | None
     median: float | None = None
+    artifact: Artifact | None = None
 
 
 @dataclass(frozen=True, slots=True)
