@@ -119,3 +119,12 @@ def test_a_file_that_is_no_result_ends_in_one_line(
 
 def test_nothing_named_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys)[0] == 2
+
+
+def test_a_promise_is_a_named_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = sweep_of(tmp_path, {1: 1.0, 2: 1.9, 4: 3.4})
+    written(
+        Path(files[2]), vllm(4, num_prompts=400, completed=400, request_throughput=3.4, p99_ttft_ms=300.0)
+    )
+    made = document(capsys, *files, "--slo", "ttft:p99:200")
+    assert made["curve"]["slo_limit"] == 2

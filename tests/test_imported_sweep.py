@@ -154,6 +154,13 @@ def test_a_log_of_another_time_is_told() -> None:
     assert guard.fired and "1 of 1 run" in guard.message
 
 
+def test_an_import_in_order_raises_no_guard_on_the_whole_of_it() -> None:
+    run = reported(wall_start_ns=START_S * 10**9, wall_end_ns=(START_S + 30) * 10**9)
+    sweep = judge_imported([results(run)], Logs((log(START_S, [90, 90]),)))
+    on_all = {one.code: one.fired for one in sweep.result.guards if one.code in ("PK331", "PK336", "PK337")}
+    assert on_all == {"PK331": False, "PK336": False, "PK337": False}
+
+
 def ledger(concurrency: int, wait_ms: float, total_ms: float) -> Any:
     """A row of a stage ledger: no rate, no counts."""
     nothing: dict[str, Any] = dict.fromkeys(("asked", "completed", "failed", "duration_s", "request_rate"))

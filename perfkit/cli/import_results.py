@@ -11,6 +11,7 @@ from layers.evidence.wording import counted
 from parsers.errors import UsageError
 from perfkit.cli import layer1_samples as sampled
 from perfkit.cli import options, output
+from perfkit.cli import sweep_options as ask
 from perfkit.cli.record import record_result
 from perfkit.cli.sweep_view import show_sweep
 
@@ -23,6 +24,7 @@ def import_results(
     smi: sampled.Smi = None,
     dcgm: sampled.Dcgm = None,
     utc_offset: sampled.UtcOffset = "+00:00",
+    slo: ask.SloOption = None,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
     no_record: options.NoRecord = False,
@@ -46,7 +48,7 @@ def import_results(
         f"reading {counted(len(paths) + len(logs), 'file')}", len(paths) + len(logs)
     ) as step:
         read = read_for_import(paths, logs, offset_ns, step)
-    result = judge_imported(read.results, read.logs, unread=read.unread).result
+    result = judge_imported(read.results, read.logs, slos=ask.slos(slo), unread=read.unread).result
     try:
         if not no_record:
             record_result(investigation, result, started, read.artifacts)

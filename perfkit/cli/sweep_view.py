@@ -85,7 +85,7 @@ def _columns(load: str, control: Sequence[Entry]) -> list[Shown]:
         Shown("TPOT", lambda p: _ms(p, ("tpot_ms",), "p50")),
         Shown("GPU %", lambda p: f"{p['gpu_util_pct']:.0f}" if "gpu_util_pct" in p else ""),
         Shown("acc", lambda p: f"{p['accuracy']:.4f}" if "accuracy" in p else ""),
-        Shown("lost", _lost),
+        Shown("failed", _failed),
         Shown("control", lambda p: _ratio(ratios.get(p.get(load)), p.get("throughput_rps"))),
     ]
 
@@ -95,7 +95,7 @@ def _ms(point: Entry, times: Sequence[str], statistic: str) -> str:
     return next((number(point[time].get(statistic)) for time in times if time in point), "")
 
 
-def _lost(point: Entry) -> str:
+def _failed(point: Entry) -> str:
     """Sheds and errors, of how many."""
     if "ok" not in point:
         return ""
