@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,8 @@ def test_pages_that_do_not_come_are_counted_with_their_reason(tmp_path: Path) ->
     read = read_metrics(tmp_path / "m.log")
     assert [sample.monotonic_ns for sample in read.samples] == [1, 2]
     assert (read.failures, read.problem) == (1, "no answer in 5 s")
+    assert read.lacking == "1 of 3 pages of the server's metrics did not come: no answer in 5 s"
+    assert replace(read, failures=0).lacking == ""
 
 
 def looks(*rows: tuple[float, float, dict[str, float]]) -> list[CpuLook]:

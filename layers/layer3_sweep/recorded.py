@@ -76,6 +76,7 @@ def read_part(folder: Path, part: Part) -> Recorded:
                 metrics = read_metrics(path)
                 pages += metrics.samples
                 losses += metrics.losses
+                problems += [metrics.lacking] if metrics.lacking else []
             elif CPU_SOURCE in path.name:
                 looks += read_cpu(path, losses)
             else:

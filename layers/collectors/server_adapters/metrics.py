@@ -33,6 +33,13 @@ class MetricsLog:
     problem: str
     losses: tuple[Loss, ...]
 
+    @property
+    def lacking(self) -> str:
+        """What did not come, in words; empty where all came."""
+        asked = self.failures + len(self.samples)
+        told = f"{self.failures} of {asked} pages of the server's metrics did not come: {self.problem}"
+        return told if self.failures else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerMeans:
