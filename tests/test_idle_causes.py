@@ -301,13 +301,15 @@ class Twin:
 
 
 def twin_causes(ops: Sequence[Op], host: Sequence[Span]) -> Counter[Cause]:
-    """Moments of idle time by cause, from first to last activity."""
+    """Moments of idle time by cause, from first to last activity, which may be an operation of no length."""
     lasting = sorted((o for o in ops if o.end > o.start), key=lambda o: o.start)
     found: Counter[Cause] = Counter()
-    for at in range(min(o.start for o in ops), max(o.end for o in ops), UNIT):
+    last = max(o.end for o in ops)
+    brief_at_the_end = next((o for o in ops if o.start == last), None)
+    for at in range(min(o.start for o in ops), last, UNIT):
         if any(covers(o, at) for o in ops):
             continue
-        ender = next((o for o in lasting if o.start >= at), None)
+        ender = next((o for o in lasting if o.start >= at), brief_at_the_end)
         launch = next((s for s in host if ender and s.correlation == ender.correlation), None)
         if launch is None:
             found[Cause.UNKNOWN] += UNIT

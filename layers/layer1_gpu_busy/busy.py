@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from layers.evidence.intervals import Intervals, clip, total, union
+from layers.evidence.intervals import Intervals, clip, gaps, total, union
 from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import (
@@ -64,7 +64,7 @@ def kernel_time(ops: DeviceOps) -> Intervals:
 def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
     """The ratios of one device (all `ops` are its own, at least one) over every window that the trace has."""
     device = int(ops.device[0])
-    any_op, kernels = busy_time(ops), kernel_time(ops)
+    any_op, kernels, window = busy_time(ops), kernel_time(ops), device_window(ops)
     duration_ns = ops.end_ns - ops.start_ns
     longest = int(np.argmax(duration_ns))
     steps, recorded = steps_window(trace), trace.recorded_ns
@@ -74,13 +74,13 @@ def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
         device_name=device_name(trace.meta, device),
         events=len(ops),
         kernels=int(np.count_nonzero(ops.runs_kernels)),
-        device_window=_ratio(device_window(ops), any_op, kernels),
+        device_window=_ratio(window, any_op, kernels),
         steps_window=_ratio(steps, any_op, kernels) if steps else None,
         recorded_window=_ratio(Window(RECORDED_WINDOW, *recorded), any_op, kernels) if recorded else None,
         sum_ns=int(duration_ns.sum()),
         longest_op_ns=int(duration_ns[longest]),
         longest_op_name=trace.names[ops.name_id[longest]],
-        longest_gaps_ns=_longest_gaps(any_op),
+        longest_gaps_ns=_longest_gaps(any_op, window),
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         processes=len(trace.device_processes.get(device, ())),
         drained_steps_ratio=_ratio(drained, any_op, kernels).device_op_ratio if drained else None,
@@ -136,9 +136,11 @@ def _drained(trace: DeviceTrace, ops: DeviceOps, steps: Window) -> Window | None
     return Window(STEPS_WINDOW, steps.start_ns, max(steps.end_ns, int(ops.end_ns[of_steps].max())))
 
 
-def _longest_gaps(any_op: Intervals) -> tuple[int, ...]:
-    between = np.sort(any_op.start[1:] - any_op.end[:-1])
-    return tuple(between[: -LONGEST_GAPS - 1 : -1].tolist())
+def _longest_gaps(any_op: Intervals, window: Window) -> tuple[int, ...]:
+    """Those at the edges of the window too: it may begin or end with an operation of no length."""
+    idle = gaps(any_op, window.start_ns, window.end_ns)
+    ascending = np.sort(idle.end - idle.start)
+    return tuple(ascending[: -LONGEST_GAPS - 1 : -1].tolist())
 
 
 def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:

@@ -150,7 +150,8 @@ HOLE_IN_THE_WINDOW = Guard(
     cause="The window from first to last activity joins separate stretches: an early kernel, a pause "
     "between requests, a profiler that started late.",
     detection=f"The longest gap is more than {limit(HOLE_SHARE)} of the device window, or the one or two "
-    f"longest, {OUTLYING} times the next, decide the verdict: without them the ratio passes a threshold.",
+    f"longest, {OUTLYING} times the next, decide the verdict: without them the ratio passes a threshold. An "
+    "operation of no length splits no gap.",
     remedy="Judge by steps; record under steady load.",
     source="An SGLang decode trace in the TraceLens collection: 2.06 % with its first kernel, 93.5 % "
     "without.",
