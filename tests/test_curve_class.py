@@ -54,6 +54,12 @@ def test_a_curve_that_bends_without_a_plateau_is_undecided() -> None:
     assert bending.word is CurveClass.UNDECIDED and "no plateau is reached" in bending.because
 
 
+def test_repeats_too_far_apart_to_tell_a_rise_from_a_plateau_are_undecided() -> None:
+    spread = curve(curve_passes(LINEAR, repeats=2, spread=0.3))
+    assert spread.word is CurveClass.UNDECIDED and spread.because.startswith("repeats differ too much")
+    assert word(LINEAR, repeats=2, spread=0.05) is CurveClass.NOT_SATURATED
+
+
 def test_a_plateau_with_full_devices_is_theirs() -> None:
     full = busy(sm_active_ratio={1: 0.2, 2: 0.4, 4: 0.8, 8: 0.9, 16: 0.91})
     assert word(PLATEAU, devices=full) is CurveClass.PLATEAU_DEVICE

@@ -136,8 +136,9 @@ def test_too_small_an_n_is_weak_and_directional_and_says_why() -> None:
     )
 
 
-def test_a_directional_guard_makes_the_best_evidence_directional_and_is_named() -> None:
-    judgement = judge_strength(STRONG_TRACE, [fired(Effect.DIRECTIONAL)], clear=True)
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_directional_guard_makes_the_best_evidence_directional_and_is_named_once(times: int) -> None:
+    judgement = judge_strength(STRONG_TRACE, [fired(Effect.DIRECTIONAL)] * times, clear=True)
     assert judgement == Judgement(Strength.WEAK, "directional: PK999 test-guard", directional=True)
 
 

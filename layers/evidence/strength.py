@@ -61,7 +61,7 @@ def _why_directional(facts: Facts, checked: Iterable[Checked]) -> str:
     if facts.standing is Standing.DIRECTIONAL:
         return f"{facts.row.directional_below} ({facts.counted})"
     fired = [c for c in checked if c.fired and c.effect is Effect.DIRECTIONAL]
-    return ", ".join(c.title for c in fired)
+    return ", ".join(dict.fromkeys(c.title for c in fired))
 
 
 def _grade(facts: Facts, clear: bool, methods_agree: bool, doubt: str) -> tuple[Strength, str]:

@@ -64,9 +64,17 @@ def classify(seen: Seen) -> Called:
         return _too_little(seen)
     if seen.points[-1].load.rate_per_s is not None:
         return _beyond(seen) or _open_loop(seen, seen.points[-1].load.rate_per_s)
+    if _too_spread(seen.step):
+        said = f"repeats differ too much to tell a rise from a plateau: elasticity {step_text(seen.step)}"
+        return _beyond(seen) or Called(CurveClass.UNDECIDED, said)
     if seen.step.value >= FLAT:
         return _beyond(seen) or _rising(seen, seen.step)
     return _fallen(seen) or _device(seen) or _thread(seen) or _limit(seen) or _unexplained(seen)
+
+
+def _too_spread(step: Elasticity) -> bool:
+    """Whether the interval holds both a plateau and a curve that still rises."""
+    return step.low is not None and step.high is not None and step.low < FLAT and step.high >= STILL_RISING
 
 
 def _too_little(seen: Seen) -> Called:

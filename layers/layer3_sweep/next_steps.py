@@ -16,8 +16,8 @@ BY_CLASS = {
     CurveClass.OVERLOADED: "the failures by kind (or what piles up), then the same sweep below that load",
     CurveClass.CLIENT_LIMITED: "more load processes, or a machine of its own for the client; then the same "
     "loads",
-    CurveClass.UNDECIDED: "one more doubling of load, and the utilisation of the devices beside it (perfkit "
-    "layer1 --live)",
+    CurveClass.UNDECIDED: "more repeats where they differ, one more doubling of load where it bends, and the "
+    "utilisation of the devices beside it (perfkit layer1 --live)",
 }
 """What each class leads to."""
 
