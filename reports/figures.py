@@ -6,9 +6,10 @@ figures does not wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from parsers.errors import StoreError
 from reports.figure_data import BusyBars, IdleBars, KernelBars, SplitBars, StripFigure, SweepCurves
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """Draw every figure into the folder as NAME.svg; StoreError where that cannot be written."""
     return [write_figure(figure, folder) for figure in figures]
+
+
+def figure_reader(beside: Mapping[str, str], written: Iterable[Path]) -> Callable[[str], str]:
+    """The SVG of each written figure by the path that a report names (`beside`), without its XML head."""
+    drawn = {beside[path.stem]: path for path in written}
+
+    def read(path: str) -> str:
+        text = drawn[unquote(path)].read_text("utf-8") if unquote(path) in drawn else ""
+        return text[text.find("<svg") :] if "<svg" in text else ""
+
+    return read
 
 
 def write_figure(figure: Figure, folder: Path, suffix: str = ".svg") -> Path:

@@ -31,6 +31,8 @@ FigurePath = Callable[[Figure], str]
 
 ARTIFACTS = "Commands and artifacts"
 ARTIFACTS_ANCHOR = "#commands-and-artifacts"
+LARGE, HUGE = 1e4, 1e9
+"""Between them all digits before the point are shown; others have four."""
 LISTED = 2
 """Neighbouring artifacts that are named one by one."""
 
@@ -185,7 +187,9 @@ def value_text(measurement: Measurement) -> str:
     """A value with its unit; shares as percent."""
     if measurement.unit == "share":
         return exact_pct(measurement.value)
-    return f"{measurement.value:,.4g} {escape(measurement.unit)}"
+    value = measurement.value
+    shown = f"{value:,.0f}" if LARGE <= abs(value) < HUGE else f"{value:,.4g}"
+    return f"{shown} {escape(measurement.unit)}"
 
 
 def sentence(text: str) -> str:

@@ -23,7 +23,7 @@ CONTROL = "control"
 NEEDED = ("points", "curve", "curves", "not_run", "lost", "regime")
 HOW = {
     "sweep": "closed or open loop at every load, repeats interleaved; all times from the intended start",
-    "import": "as another tool reported it; see the definition of each latency (--json)",
+    "import": "as the tool reported it, by its own definitions",
 }
 
 Entry = Mapping[str, Any]

@@ -30,6 +30,9 @@ def report(
         int | None, typer.Option("--run", metavar="N", help="Only this run, with all that it found.")
     ] = None,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Text and tables alone.")] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="Beside it the same as one self-contained HTML page.")
+    ] = False,
     json: options.Json = False,
 ) -> int:
     """Write the findings report of an investigation.
@@ -41,7 +44,8 @@ def report(
     """
     from layers.evidence.store import FIGURES, Investigation
     from reports.build import build_report, read_investigation
-    from reports.figures import write_figures
+    from reports.figures import figure_reader, write_figures
+    from reports.html_page import html_page
     from reports.lint import require_sound
     from reports.markdown_report import render
     from reports.report_file import refuse_foreign, write_report
@@ -50,10 +54,15 @@ def report(
     with Investigation.open(investigation, create=False) as opened:
         model = build_report(read_investigation(opened, run), BY_NAME)
     require_sound(model)
-    refuse_foreign(path)
+    page = path.with_suffix(".html")
+    for written in [path, page] if html else [path]:
+        refuse_foreign(written)
     figures = [] if no_figures else write_figures(model.figures, investigation / FIGURES)
     beside = {figure.stem: os.path.relpath(figure, path.parent) for figure in figures}
-    write_report(path, render(model, lambda figure: beside.get(figure.name, "")))
+    text = render(model, lambda figure: beside.get(figure.name, ""))
+    write_report(path, text)
+    if html:
+        write_report(page, html_page(text, figure_reader(beside, figures)))
     return output.finish(
         _result(model, path, figures), as_json=json, show=lambda _: _show(model, path, figures)
     )
