@@ -28,6 +28,8 @@ from layers.layer3_sweep.sweep_folder import JOURNAL, samples_folder
 from parsers.errors import InvalidMeasurement, UnreadableInput
 from parsers.loss import Loss
 
+BEGAN_ANEW = "counters of the server fell inside the window: a part of it restarted, and they are left out"
+
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
@@ -58,10 +60,11 @@ def assemble(
         lost += _lost(key, parts)
         if any(one.records for one in parts):
             try:
-                swept = _pass(plan, key, parts, done, contents, floor_ms)
+                swept, told = _pass(plan, key, parts, done, contents, floor_ms)
             except InvalidMeasurement as error:
                 lost.append(f"{key}: {error}")
             else:
+                lost += [f"{key}: {told}"] if told else []
                 passes.append(replace(swept, accuracy=contents.accuracy(key)))
                 checked.append(tuple(contents.guards(key, passes[-1])))
     ran = {key.load for key, parts in recorded.items() if parts and key.arm == SERVER}
@@ -94,7 +97,8 @@ def _pass(
     done: Done,
     contents: Contents,
     floor_ms: float | None,
-) -> SweepPass:
+) -> tuple[SweepPass, str]:
+    """The pass, and what of the server's own account is missing."""
     server = done.servers.get((key.arm, key.cell))
     beside = Beside(
         pulses=[series for one in parts for series in one.pulses],
@@ -115,8 +119,10 @@ def _pass(
     return _with_server(swept, parts, server)
 
 
-def _with_server(swept: SweepPass, parts: Sequence[Recorded], server: Answering | None) -> SweepPass:
-    """With what the server said of itself and its processes used, inside the window."""
+def _with_server(
+    swept: SweepPass, parts: Sequence[Recorded], server: Answering | None
+) -> tuple[SweepPass, str]:
+    """With what the server said of itself and its processes used, inside the window; what is missing."""
     start_ns, end_ns = swept.window.start_ns or 0, swept.window.end_ns or 0
     looks = [look for one in parts for look in one.looks]
     used = host_use(cpu_use(looks, start_ns, end_ns))
@@ -125,10 +131,12 @@ def _with_server(swept: SweepPass, parts: Sequence[Recorded], server: Answering 
         swept = replace(swept, host=replace(used, others_share=others_share))
     pages = sorted((page for one in parts for page in one.pages), key=lambda page: page.monotonic_ns)
     if server is None or server.info is None or not pages:
-        return swept
+        return swept, ""
     means = server_means(_adapter(server.info.kind, server.url), pages, start_ns, end_ns)
-    stage_ms = means.stage_ms or None if means is not None else None
-    return replace(swept, server=server_use(means), stage_ms=stage_ms)
+    if means is None:
+        return swept, "no page of the server's metrics came inside the window"
+    told = replace(swept, server=server_use(means), stage_ms=means.stage_ms or None)
+    return told, BEGAN_ANEW if means.reset else ""
 
 
 def _adapter(kind: str, url: str) -> GenericAdapter:

@@ -53,14 +53,14 @@ class Contents:
         metric = usual_metric(self.plan.endpoint.name, items, self.recurring)
         if metric is None:
             return None
-        by_id = {item.id: item for item in items}
+        by_id = {item.id: item for item in (*self._least_items(key), *items)}
         return accuracy_of(metric, self._records(key), by_id, self._least_records(key))
 
     def guards(self, key: PassKey, swept: SweepPass) -> list[Checked]:
         """Those on the content of a pass."""
         least = None
         if (below := self._least_key(key)) is not None and below.load != key.load:
-            least = Least(self._least_records(key), self.accuracy(below))
+            least = Least(self._least_records(key), self.accuracy(below), self._least_items(key))
         facts = content_facts(
             self._records(key),
             self._asked(key),
@@ -80,9 +80,14 @@ class Contents:
 
     def _least_records(self, key: PassKey) -> list[RequestRecord]:
         """Those of all repeats of the least load."""
+        return [record for k in self._least_keys(key) for record in self._records(k)]
+
+    def _least_keys(self, key: PassKey) -> list[PassKey]:
         least = self._least_key(key)
-        same = [k for k in self.recorded if least and k == replace(least, repeat=k.repeat)]
-        return [record for k in same for record in self._records(k)]
+        return [k for k in self.recorded if least and k == replace(least, repeat=k.repeat)]
+
+    def _least_items(self, key: PassKey) -> list[Item]:
+        return [item for k in self._least_keys(key) for item in self._asked(k).measured]
 
     def _expecting(self, key: PassKey) -> list[Item]:
         items = list(self._asked(key).measured)
