@@ -92,10 +92,32 @@ def test_an_open_loop_has_no_generations_and_is_told_whole() -> None:
 
 
 def test_a_pass_in_which_nothing_ended_is_refused() -> None:
-    with pytest.raises(InvalidMeasurement, match="no measured request"):
-        window_of([record(0, 0, 10, end_ns=None)], Load(1))
-    with pytest.raises(InvalidMeasurement, match="took no time"):
-        window_of([record(0, 5, 5)], Load(1))
+    for nothing in ([], [record(0, 0, 10, end_ns=None)], [record(0, 5, 5)]):
+        with pytest.raises(InvalidMeasurement, match="no measured request"):
+            window_of(nothing, Load(1))
+
+
+@pytest.mark.parametrize("load", [Load(2), Load(rate_per_s=200.0)])
+def test_of_a_pass_that_was_cut_and_gone_on_with_the_longer_part_is_told(load: Load) -> None:
+    long, short = closed_loop(2, 20, 10.0), closed_loop(2, 3, 10.0)
+    later = [
+        dataclasses.replace(
+            r,
+            sequence=r.sequence + 1000,
+            intended_ns=r.intended_ns + 60_000 * NS_PER_MS,
+            sent_ns=(r.sent_ns or 0) + 60_000 * NS_PER_MS,
+            end_ns=(r.end_ns or 0) + 60_000 * NS_PER_MS,
+        )
+        for r in short
+    ]
+    swept = pass_of([*long, *later], load)
+    assert (swept.window.start_ns, swept.window.end_ns) == (0, 200 * NS_PER_MS)
+    assert swept.counts.ok == 40 and swept.throughput_rps == pytest.approx(200)
+
+
+def test_seldom_arrivals_are_one_pass() -> None:
+    seldom = [record(i, 5_000.0 * i, 5_000.0 * i + 10) for i in range(10)]
+    assert window_of(seldom, Load(rate_per_s=0.2)).length_s == pytest.approx(45.01)
 
 
 def test_sheds_errors_and_retries_are_counted_by_the_last_attempt() -> None:

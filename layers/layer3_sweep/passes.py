@@ -16,7 +16,7 @@ from layers.collectors.load.records import Outcome, Phase, RequestRecord, last_a
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.client_health import client_health
 from layers.layer3_sweep.in_flight import in_flight_steps, mean_in_flight
-from layers.layer3_sweep.model import Accuracy, Counts, ServerUse, SweepPass, Window, WindowKind
+from layers.layer3_sweep.model import Accuracy, Counts, ServerUse, SweepPass, Window
 from layers.layer3_sweep.timings import rtf_of, timings_of
 from layers.layer3_sweep.use import WallSpan, devices_over, host_over
 from layers.layer3_sweep.window import NS_PER_S, in_window, window_of
@@ -97,12 +97,10 @@ def pass_of(
 def requests_of(records: Sequence[RequestRecord], window: Window) -> list[RequestRecord]:
     """The last attempts of the measured requests that belong to a window, in the order of their sequence.
 
-    They are those that ended in it; of the whole of a pass all that ended. One that was cut off when the run
-    ended has failed only where it had been waited for longer than any that was served: else it is none of the
-    server's faults.
+    They are those that ended in it. One that was cut off when the run ended has failed only where it had been
+    waited for longer than any that was served: else it is none of the server's faults.
     """
     measured = [r for r in last_attempts(records) if r.phase is Phase.MEASURED]
-    whole = window.kind is WindowKind.WHOLE
     slowest_ns = max((r.latency_ns for r in measured if r.latency_ns is not None), default=0)
     last_ns = max((r.end_ns for r in records if r.end_ns is not None), default=0)
     start_ns, end_ns = window.start_ns or 0, window.end_ns or 0
@@ -111,7 +109,7 @@ def requests_of(records: Sequence[RequestRecord], window: Window) -> list[Reques
         if r.outcome is Outcome.UNFINISHED:
             waited_ns = (last_ns if r.end_ns is None else r.end_ns) - r.intended_ns
             return start_ns <= r.intended_ns < end_ns and waited_ns > slowest_ns
-        return in_window(r, window) or (whole and r.end_ns is not None)
+        return in_window(r, window)
 
     return [r for r in measured if belongs(r)]
 

@@ -3,7 +3,8 @@
 While a closed loop fills up and drains, fewer requests are in flight than asked, and throughput and latency
 are those of a lower load. The window therefore begins when the last request of the warm-up has ended and
 holds at least STEADY_SHARE of what was asked. Where no such stretch is long enough it is the whole of the
-pass, and says so. An open loop has no number to hold: its window is the whole.
+pass, and says so. An open loop has no number to hold: its window is the whole. A pass that was cut, and gone
+on with later, is two stretches with nothing between them: the one in which more requests ended is told.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ STEADY_SHARE = 0.95
 """Of the asked requests in flight: the threshold of sglang's and vllm-bench's steady windows (July 2026)."""
 LEAST_GENERATIONS = 2.0
 """A stretch in which each slot ended fewer requests is mostly the requests that reach over its ends."""
+PAUSE_S = 2.0
+"""Nothing in flight for longer is between two runs: new load processes take as long to start and connect."""
+PAUSE_ARRIVALS = 20.0
+"""The same for an open loop, in mean gaps between arrivals: a Poisson gap of 20 has a chance of 2e-9."""
 NS_PER_S = 1e9
 
 
 def window_of(records: Sequence[RequestRecord], load: Load) -> Window:
     """The steady window of a pass, or the whole of it; InvalidMeasurement where nothing was measured."""
-    measured = [r for r in records if r.phase is Phase.MEASURED]
-    if load.concurrency is None:
-        return _whole(measured, None)
-    return _steady(records, measured, load.concurrency) or _whole(measured, load.concurrency)
+    windows = [window for part in _parts(records, load) if (window := _window_of(part, load)) is not None]
+    if not windows:
+        raise InvalidMeasurement("no measured request of this pass ended: there is nothing to tell of it")
+    return max(windows, key=lambda one: (one[0].kind is WindowKind.STEADY, one[1]))[0]
 
 
 def in_window(record: RequestRecord, window: Window) -> bool:
@@ -40,26 +45,44 @@ def in_window(record: RequestRecord, window: Window) -> bool:
     return window.start_ns < record.end_ns <= window.end_ns
 
 
-def _whole(measured: Sequence[RequestRecord], asked: int | None) -> Window:
-    ends = [r.end_ns for r in measured if r.end_ns is not None]
-    if not ends:
-        raise InvalidMeasurement("no measured request of this pass ended: there is nothing to tell of it")
-    start_ns = min(r.intended_ns for r in measured)
-    return _window(WindowKind.WHOLE, start_ns, max(ends), len(ends), asked)
+def _parts(records: Sequence[RequestRecord], load: Load) -> list[list[RequestRecord]]:
+    """The records of each run of a pass: between two of them nothing is in flight for long."""
+    pause_s = max(PAUSE_S, PAUSE_ARRIVALS / load.rate_per_s) if load.rate_per_s else PAUSE_S
+    parts, reach_ns = list[list[RequestRecord]](), float("-inf")
+    for record in sorted(records, key=lambda r: r.intended_ns):
+        if record.intended_ns > reach_ns + pause_s * NS_PER_S:
+            parts.append([])
+        parts[-1].append(record)
+        reach_ns = max(reach_ns, record.intended_ns if record.end_ns is None else record.end_ns)
+    return parts
 
 
-def _steady(records: Sequence[RequestRecord], measured: Sequence[RequestRecord], asked: int) -> Window | None:
-    """None where no stretch holds LEAST_GENERATIONS."""
+def _window_of(records: Sequence[RequestRecord], load: Load) -> tuple[Window, int] | None:
+    """The window of one run with the number of requests that ended in it."""
+    ends_ns = [r.end_ns for r in records if r.phase is Phase.MEASURED and r.end_ns is not None]
+    if load.concurrency is not None and (stretch := _steady(records, load.concurrency)) is not None:
+        ended = _ended(ends_ns, *stretch)
+        if ended >= LEAST_GENERATIONS * load.concurrency:
+            return _window(WindowKind.STEADY, *stretch, ended, load), ended
+    start_ns = min((r.intended_ns for r in records if r.phase is Phase.MEASURED), default=0)
+    if not ends_ns or max(ends_ns) <= start_ns:
+        return None
+    ended = _ended(ends_ns, start_ns, max(ends_ns))
+    return _window(WindowKind.WHOLE, start_ns, max(ends_ns), ended, load), ended
+
+
+def _ended(ends_ns: Sequence[int], start_ns: int, end_ns: int) -> int:
+    return sum(start_ns < at_ns <= end_ns for at_ns in ends_ns)
+
+
+def _steady(records: Sequence[RequestRecord], asked: int) -> tuple[int, int] | None:
+    """The longest stretch with the load there, after the warm-up; None where there never was any."""
     warmed_ns = [r.end_ns for r in records if r.phase is Phase.WARMUP and r.end_ns is not None]
     steps = in_flight_steps(records)
     if warmed_ns:
         steps = _from(steps, max(warmed_ns))
     stretch = longest_steady(steps, STEADY_SHARE * asked) if len(steps.at_ns) else None
-    if stretch is None or stretch[1] <= stretch[0]:
-        return None
-    ended = sum(stretch[0] < r.end_ns <= stretch[1] for r in measured if r.end_ns is not None)
-    window = _window(WindowKind.STEADY, *stretch, ended, asked)
-    return window if ended >= LEAST_GENERATIONS * asked else None
+    return stretch if stretch is not None and stretch[1] > stretch[0] else None
 
 
 def _from(steps: Steps, start_ns: int) -> Steps:
@@ -72,13 +95,11 @@ def _from(steps: Steps, start_ns: int) -> Steps:
     )
 
 
-def _window(kind: WindowKind, start_ns: int, end_ns: int, ended: int, asked: int | None) -> Window:
-    if end_ns <= start_ns:
-        raise InvalidMeasurement("the measured requests of this pass took no time: nothing to divide by")
+def _window(kind: WindowKind, start_ns: int, end_ns: int, ended: int, load: Load) -> Window:
     return Window(
         kind=kind,
         start_ns=start_ns,
         end_ns=end_ns,
         length_s=(end_ns - start_ns) / NS_PER_S,
-        generations=ended / asked if asked else None,
+        generations=ended / load.concurrency if load.concurrency else None,
     )
