@@ -1,6 +1,6 @@
 """How long does a launch of each stage take, by the number of its items, and which batch is the best?
 
-python -m benchmarks.engine_batches [--size small] [--rounds 15]
+python -m benchmarks.engine_batches [--size small] [--rounds 11]
 
 The stages as in `--preset optimized`, each alone on the emulated device: launched, waited for, read. A round
 takes every stage with every batch, forwards and backwards in turn; a measurement is the mean of REPEATS
@@ -107,7 +107,7 @@ class Bench:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the engine's stages by batch.")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=11)
     asked = parser.parse_args()
     with opened(asked.size) as (device, bench):
         print(f"{device.name}, size {asked.size}: medians of {asked.rounds} rounds, {REPEATS} launches each")

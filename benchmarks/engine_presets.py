@@ -1,6 +1,6 @@
 """All optimisations on against all off, end to end over HTTP, for both pipelines.
 
-python -m benchmarks.engine_presets [--size small] [--rounds 7] [--requests 48] [--concurrency 8]
+python -m benchmarks.engine_presets [--size small] [--rounds 9] [--requests 48] [--concurrency 8]
 
 Two servers of a pipeline, `--preset baseline` and `--preset optimized`, stand side by side; the one that has
 nothing to do uses no processor. A round loads each of them with the same requests in a closed loop, in turn
@@ -30,7 +30,7 @@ MS_PER_S = 1e3
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the engine's presets end to end.")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--requests", type=int, default=48)
     parser.add_argument("--concurrency", type=int, default=8)
     asked = parser.parse_args()
