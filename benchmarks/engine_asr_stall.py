@@ -4,7 +4,9 @@ python -m benchmarks.engine_asr_stall [--size small] [--rounds 40]
 
 Stages alone, without scheduler and prefill. ROWS rows decode, and in the middle of it a batch of audios is
 encoded: by the thread that decodes, on its stream, or by a thread of its own on the other stream. Printed are
-the usual time between two results, and the longest one of each decode; the arms take turns.
+the usual time between two results, and the longest one of each decode; the arms take turns, the first decode
+warms up. And how many kernels a step and a batch are: the device takes one of each stream in turn, so beside
+the batch a step takes longer by as many of the batch's kernels as it has itself.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Stall:
             ).settings
             for own_thread in (False, True)
         }
+        self._device = device
         self._encoder = EncoderStage(device, self._settings[False], metrics)
         self._decoder = AsrStage(device, device.streams[0], self._settings[False], metrics)
         self._features = [
@@ -69,6 +72,17 @@ class Stall:
         for slot in slots:
             self._decoder.close(slot)
         return [(after - before) * MS_PER_S for before, after in itertools.pairwise(ended_s)]
+
+    def kernels(self) -> tuple[int, int]:
+        """Of one step, and of one batch of the encoder."""
+        slots = self._opened()
+        counts = [self._device.counters().kernels]
+        for work in (lambda: execute(self._decoder, slots), self._encode):
+            work()
+            counts.append(self._device.counters().kernels)
+        for slot in slots:
+            self._decoder.close(slot)
+        return counts[1] - counts[0], counts[2] - counts[1]
 
     def encoding_ms(self) -> float:
         """Of the batch, when nothing else runs."""
@@ -102,8 +116,10 @@ def main() -> None:
             for own in (False, True) if index % 2 else (True, False):
                 found[own].append(stall.gaps_ms(own))
         alone_ms = median(stall.encoding_ms() for _ in range(asked.rounds))
+        step, batch = stall.kernels()
     print(f"{device.name}, size {asked.size}, {ROWS} rows, {AUDIOS} audios of {LONGEST_S:g} s encoded")
     print(f"  encoding alone           {alone_ms:6.1f} ms (n = {asked.rounds})")
+    print(f"  kernels: {step} of a step, {batch} of the batch that is encoded")
     for own, name in ((False, "decoder's thread"), (True, "thread of its own")):
         usual, longest = median(map(median, found[own])), [max(one) for one in found[own]]
         print(

@@ -1,10 +1,12 @@
 """What do the encoder's switches and continuous batching change in the asr pipeline?
 
-python -m benchmarks.engine_asr_switches [--size small] [--rounds 9] [--clients 16]
+python -m benchmarks.engine_asr_switches [--size small] [--rounds 7] [--clients 16]
 
 One engine inside this process, without HTTP, and so many clients in a closed loop. A round runs every arm of
 every pair, forwards and backwards in turn; between arms the engine is reconfigured. Every client's audios are
-new to the engine, but in the pair `encoder_cache`, where all ask for the same few.
+new to the engine, but in the pair `encoder_cache`, where all ask for the same few. The first round warms up.
+With *little prefill* one chunk of it lies between two steps instead of eight, and disturbs the running batch
+less than the encoder does.
 
 A *gap* is the time between two tokens of one request; of each request the longest one counts. Printed are
 medians over the rounds, and medians of ratios within a round.
@@ -56,14 +58,20 @@ class Pair:
 
 
 COLD = {"encoder_cache": False}
+LITTLE_PREFILL = {**COLD, "prefill_chunks": 1}
 STATIC, CONTINUOUS = {**COLD, "batching": "static"}, {**COLD, "batching": "continuous"}
 PAIRS = (
     Pair("encoder_thread", {**COLD, "encoder_thread": False}, {**COLD, "encoder_thread": True}),
+    Pair(
+        "encoder_thread, little prefill",
+        {**LITTLE_PREFILL, "encoder_thread": False},
+        {**LITTLE_PREFILL, "encoder_thread": True},
+    ),
     Pair("encoder_cache", COLD, {"encoder_cache": True}, audios=FEW_AUDIOS),
     Pair("batching, 2 to 6 s", STATIC, CONTINUOUS),
     Pair("batching, 0.5 to 1 s", STATIC, CONTINUOUS, SHORT_S),
 )
-USUAL = {"encoder_thread": True, "encoder_cache": False, "batching": "continuous"}
+USUAL = {"encoder_thread": True, "encoder_cache": False, "batching": "continuous", "prefill_chunks": 8}
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +163,7 @@ Found = dict[str, list[tuple[Measured, Measured]]]
 def main() -> None:
     parser = argparse.ArgumentParser(description="Switch parts of the asr pipeline on and off.")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clients", type=int, default=16)
     asked = parser.parse_args()
     loop = Loop(asked.size)
