@@ -32,6 +32,7 @@ PARTS = (
     Part("device", "engine_device", "launch-bound for the right reason", 40, realtime=True),
     Part("vocoder", "engine_vocoder", "graphs by chunk length; exact-length batches", 30, realtime=True),
     Part("decode", "engine_decode", "graph, lookahead and key by batch; the same codes", 8, realtime=True),
+    Part("traces", "engine_traces", "an eager server's trace is host-bound, one with graphs busier", 1),
     Part("batches", "engine_batches", "service time against batch, and the best batch", 3),
     Part("scheduling", "engine_scheduling", "static and continuous batching; policies", 2),
     Part("knee", "engine_asr_knee", "limits of the asr pipeline, stock and raised", 1),
