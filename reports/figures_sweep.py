@@ -29,6 +29,8 @@ from reports.figure_style import (
 COLUMNS = 2
 PANEL_INCHES = 2.3
 HEADROOM = 1.08
+WIDE = 5.0
+"""The least span of a logarithmic axis; below it there is room for one number alone."""
 SMALLEST = 1e-9
 LOOKS: dict[str, dict[str, Any]] = {
     "main": {"color": BLUE, "marker": "o", "linestyle": "-"},
@@ -62,7 +64,7 @@ def _panel(axes: Axes, data: SweepCurves, panel: SweepPanel, *, named: bool) -> 
         _mark(axes, load, name if named else "")
     axes.set_title(drawable(panel.title), fontsize=SMALL_POINTS, loc="left")
     _loads(axes, data)
-    if panel.logarithmic:
+    if panel.logarithmic and _spans(panel):
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=8))
         axes.yaxis.set_major_formatter(
@@ -76,6 +78,12 @@ def _panel(axes: Axes, data: SweepCurves, panel: SweepPanel, *, named: bool) -> 
     axes.set_axisbelow(True)
     if len(panel.series) > 1:
         axes.legend(loc="best", fontsize=SMALL_POINTS, frameon=False, handlelength=1.8)
+
+
+def _spans(panel: SweepPanel) -> bool:
+    """Whether the values are far enough apart for a logarithmic axis to have several numbers."""
+    values = [value for series in panel.series for _, value, _ in series.points]
+    return min(values) > 0 and max(values) / min(values) >= WIDE
 
 
 def _highest(panel: SweepPanel) -> Iterator[float]:

@@ -78,6 +78,8 @@ def read_sweep(run: Run, artifacts: Sequence[Artifact], findings: Sequence[Findi
     """The run; StoreError where its document is not one of Layer 3."""
     if missing := [name for name in NEEDED if name not in run.document]:
         raise StoreError(f"run {run.id}: its document has no {', '.join(missing)}: measure again")
+    if run.document["curve"] is not None and not artifacts:
+        raise StoreError(f"run {run.id}: it recorded no hash of the files behind its points: measure again")
     return SweepRun(run, tuple(artifacts), tuple(findings))
 
 

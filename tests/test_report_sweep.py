@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from layers.evidence.measurement import Artifact
+from layers.layer3_sweep.analyse import analyse
+from layers.layer3_sweep.judge import judge
+from layers.layer3_sweep.model import DeviceUse, Timing
 from perfkit.cli.app import main
 from reports.figure_data import SweepCurves
 from reports.layers_walked import LAYER_1, LAYER_3, NOT_RECORDED
 from reports.lint import faults
 from reports.markdown_report import render
 from reports.model import Report, Table, unfolded
-from tests.report_builders import report_of
+from tests.report_builders import record_result, report_of
+from tests.sweep_builders import client, latency, sweep_pass
 from tests.writers.load_results import table, tables, written
 
+A = Artifact("/sweep/requests-0.log", "a" * 64, 100)
 COLUMNS = "conc | current req/s | baseline req/s | current lat mean/p95 | current WER | current completed"
 ROWS = (
     "1 | 10 | 15 | 0.100 / 0.120 s | 0.0122 | 400/400",
@@ -86,3 +92,41 @@ def test_a_sweep_without_a_pass_that_stands_has_no_curve_and_says_why(tmp_path: 
     report = imported(tmp_path, odd)
     assert faults(report) == [] and report.figures == ()
     assert "No curve" in render(report, lambda figure: "")
+
+
+def own_sweep(folder: Path, *, artifact: Artifact | None = A) -> Report:
+    """Three loads of three repeats by perfkit itself, one of which its client was late in."""
+    rates = {1: 10.0, 2: 19.0, 4: 34.0}
+    passes = [
+        sweep_pass(
+            n,
+            repeat=repeat,
+            throughput_rps=rate * (1 + repeat / 100),
+            timings={Timing.E2E: latency(1000 * n / rate / (1 + repeat / 100))},
+            client=client(loop_lag_p99_ms=500.0 if (n, repeat) == (2, 3) else 0.5),
+            devices=(DeviceUse("gpu 0", "nvml", "nvml_util_pct", 20.0 * n, 50, None),),
+            artifact=artifact,
+        )
+        for n, rate in rates.items()
+        for repeat in (1, 2, 3)
+    ]
+    record_result(folder, judge(analyse(passes)), ["perfkit", "sweep"])
+    return report_of(folder, commands=("layer1", "sweep"))
+
+
+def test_repeats_are_bars_and_void_ones_crosses(tmp_path: Path) -> None:
+    report = own_sweep(tmp_path)
+    assert faults(report) == []
+    (figure,) = report.figures
+    assert isinstance(figure.data, SweepCurves)
+    throughput, latencies, busy = figure.data.panels
+    own, void = throughput.series
+    assert [load for load, _, _ in own.points] == [1.0, 2.0, 4.0] and all(sd for _, _, sd in own.points)
+    assert void.kind == "void" and [load for load, _, _ in void.points] == [2.0]
+    assert latencies.title == "end to end p50, ms" and busy.title == "GPU utilisation, %"
+    assert [value for _, value, _ in busy.series[0].points] == [20.0, 40.0, 80.0]
+
+
+def test_a_sweep_without_the_files_behind_it_is_dropped_and_says_why(tmp_path: Path) -> None:
+    report = own_sweep(tmp_path, artifact=None)
+    assert report.verdicts == () and "no hash" in report.runs[0].dropped

@@ -65,6 +65,7 @@ def _show_points(points: Sequence[Entry], control: Sequence[Entry]) -> None:
     rows = [[column.cell(p) or "-" for column in columns] for p in points]
     output.line()
     output.show(output.table([column.title for column in columns], rows, right=range(len(columns))))
+    output.line("times in ms; n: repeats, and sd over them; failed: shed or not served")
     if any("void" in row for row in rows):
         output.line("void: see the checks below; all repeats of that load were taken out")
 
@@ -74,8 +75,9 @@ def _columns(load: str, control: Sequence[Entry]) -> list[Shown]:
     ratios = {p.get(load): p.get("throughput_rps") for p in control}
     return [
         Shown("conc" if load == "concurrency" else "rate/s", lambda p: f"{p[load]:g}"),
+        Shown("n", lambda p: str(p.get("repeats") or "")),
         Shown("req/s", lambda p: "void" if p["void"] else number(p.get("throughput_rps"))),
-        Shown("±", lambda p: number(p.get("throughput_sd"), digits=2)),
+        Shown("sd", lambda p: number(p.get("throughput_sd"), digits=2)),
         Shown("e2e p50", lambda p: _ms(p, ("latency_ms",), "p50")),
         Shown("mean", lambda p: "" if _ms(p, ("latency_ms",), "p50") else _ms(p, ("latency_ms",), "mean")),
         Shown("p99", lambda p: _ms(p, ("latency_ms",), "p99")),
