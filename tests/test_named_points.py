@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.collectors.load.plan import Load
-from layers.layer3_sweep.elasticity import elasticities, last_doubling
+from layers.layer3_sweep.elasticity import elasticities, last_doubling, pooled_spread, throughput_interval
 from layers.layer3_sweep.model import DeviceUse, Latency, Quantile, SweepPoint, Timing
 from layers.layer3_sweep.named_points import Slo, find, named_points
 from layers.layer3_sweep.points import Standing, at, points_of
@@ -67,6 +68,16 @@ def test_an_elasticity_has_an_interval_out_of_the_pooled_spread_of_repeats() -> 
         assert step.high - step.value == pytest.approx(step.value - step.low)
     wider = elasticities(points({1: 10, 2: 20, 4: 40}, repeats=3, spread=0.04))
     assert wider[0].high is not None and told[0].high is not None and wider[0].high > told[0].high
+
+
+def test_the_interval_of_a_throughput_is_that_of_its_own_repeats_where_all_loads_spread_alike() -> None:
+    """By hand for one load: t of 3 - 1 = 2 degrees of freedom is 4.303."""
+    one = points({4: 40}, repeats=3, spread=0.02)
+    low, high = throughput_interval(one[0], pooled_spread(one)) or (0.0, 0.0)
+    rates = [swept.throughput_rps for swept in one[0].passes]
+    mean, half = statistics.fmean(rates), 4.303 * statistics.stdev(rates) / 3**0.5
+    assert (low, high) == pytest.approx((mean - half, mean + half), rel=1e-4)
+    assert throughput_interval(one[0], None) is None
 
 
 def test_a_plateau_holds_to_the_end_of_the_curve() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.collectors.load.plan import Load
-from layers.evidence.finding import FindingKind, Strength
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result, to_document
 from layers.evidence.verdict import Exit
@@ -202,6 +203,32 @@ def test_failures_are_told_with_what_they_do_to_the_rest() -> None:
     shed = whole({16: 40}, counts=Counts(97, 3, 0, 100, {"ok": 97, "shed": 3}))
     (said,) = [f.statement for f in result([*passes, *shed]).findings if "let through" in f.statement]
     assert said.startswith("9 shed of 300 at 16: ")
+
+
+def of_accuracy(word: str, rates: Mapping[int, float], items: int = 400) -> list[SweepPass]:
+    made = []
+    for swept in whole(PLATEAU):
+        accuracy = Accuracy(word, rates.get(swept.load.concurrency or 0, 0.012), items, 0)
+        made.append(dataclasses.replace(swept, accuracy=accuracy))
+    return made
+
+
+def test_answers_that_get_worse_with_load_are_a_finding_and_those_that_hold_a_negative_one() -> None:
+    def finding(passes: list[SweepPass]) -> Finding:
+        (found,) = [f for f in result(passes).findings if f.statement.startswith("answers ")]
+        return found
+
+    worse = finding(of_accuracy("wer", {8: 0.07, 16: 0.12}))
+    assert not worse.negative
+    assert worse.statement == (
+        "answers get worse with load: wer 0.0120 (1,200 items) at 1, wer 0.1200 (1,200 items) at 16"
+    )
+    assert {m.name for m in worse.measurements} == {"accuracy"} and len(worse.measurements) == 5
+    held = finding(of_accuracy("wer", {16: 0.0125}))
+    assert held.negative and held.statement.startswith("answers hold at every load")
+    assert not finding(of_accuracy("exact-match", dict.fromkeys(PLATEAU, 1.0) | {16: 0.9})).negative
+    chance = finding(of_accuracy("exact-match", dict.fromkeys(PLATEAU, 0.5) | {16: 0.45}, items=20))
+    assert chance.negative
 
 
 def test_a_control_that_wins_is_told_as_plainly() -> None:

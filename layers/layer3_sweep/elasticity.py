@@ -50,6 +50,16 @@ def pooled_spread(points: Sequence[SweepPoint]) -> Spread | None:
     return Spread(math.sqrt(sum(n * square for n, square in squares) / freedom), freedom) if freedom else None
 
 
+def throughput_interval(point: SweepPoint, spread: Spread | None) -> tuple[float, float] | None:
+    """The 95 % interval of a point's mean throughput, by the pooled spread; None without repeats."""
+    if spread is None or not point.stands:
+        return None
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(spread.freedom, 1 - TAIL)) * spread.relative / math.sqrt(len(point.passes))
+    return rate(point) * (1 - half), rate(point) * (1 + half)
+
+
 def elasticities(points: Sequence[SweepPoint]) -> tuple[Elasticity, ...]:
     """From each point that stands to the next one."""
     spread = pooled_spread(points)

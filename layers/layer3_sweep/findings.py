@@ -17,11 +17,12 @@ from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import SweepPoint as Facts
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer3_sweep import measurements as named
+from layers.layer3_sweep.accuracy_curve import accuracy_over_load
 from layers.layer3_sweep.control import ControlRow
 from layers.layer3_sweep.facts import CurveFacts
 from layers.layer3_sweep.grid import GridRow
 from layers.layer3_sweep.measurements import at_points, time_name
-from layers.layer3_sweep.model import Curve, CurveClass, SweepPoint, Usl
+from layers.layer3_sweep.model import Accuracy, Curve, CurveClass, SweepPoint, Usl
 from layers.layer3_sweep.named_points import PLATEAU_START, POWER, find
 from layers.layer3_sweep.negative_rule import negative_rule
 from layers.layer3_sweep.next_steps import next_step
@@ -42,6 +43,8 @@ NO_WORD = (CurveClass.CLIENT_LIMITED,)
 """Classes that say nothing about the server, and so leave no finding of a verdict."""
 FULL_PLATEAUS = (CurveClass.PLATEAU_DEVICE, CurveClass.PLATEAU_LIMIT)
 HOST_NOT_SEEN = "utilisation falls; waits per second, CPU of the server and GIL share were not looked at"
+WORSE = "what is dropped or mixed up under load (chunks, buffers, truncation), before any tuning for speed"
+HOLD = "nothing to change in what is answered, as far as these items can tell"
 STAY = "the control has nothing to take over at these loads"
 RESIDENT = "NVML utilisation counts any resident kernel"
 
@@ -68,7 +71,7 @@ def curve_findings(
         return []
     found = _Found(curve, within, deciding, tuple(measured), judged, plain)
     own = (found.verdict(), found.ruled_out(), found.amortised(), found.bends(), found.stage(), found.law())
-    beside = (found.failures(), found.control(control), found.front(grid))
+    beside = (found.failures(), found.accuracy(), found.control(control), found.front(grid))
     return [finding for part in (*own, *beside) for finding in part]
 
 
@@ -179,6 +182,17 @@ class _Found:
         advice = "read quantiles with failures as infinite; find what refuses (a limit of the queue) first"
         yield self._finding(self.plain, said, advice, failing, named.FAILED, named.THROUGHPUT)
 
+    def accuracy(self) -> Iterator[Finding]:
+        """Whether answers get worse with load: looked at wherever it was measured."""
+        told = accuracy_over_load(self.within)
+        if told is None:
+            return
+        least, worst = _rate(told.least, at(told.points[0])), _rate(told.worst, told.worst_at)
+        what = "answers get worse with load" if told.lost else "answers hold at every load, the worst included"
+        said = f"{what}: {least}, {worst}"
+        found = self._finding(self.plain, said, WORSE if told.lost else HOLD, told.points, named.ACCURACY)
+        yield replace(found, negative=not told.lost)
+
     def control(self, rows: Sequence[ControlRow]) -> Iterator[Finding]:
         """The other server, load by load."""
         if not rows:
@@ -253,6 +267,10 @@ def _failure_text(point: SweepPoint) -> str:
     lost = counts.asked - counts.ok
     kinds = "shed" if counts.shed == lost else f"failed ({counts.shed:,} shed)"
     return f"{lost:,} {kinds} of {counts.asked:,} at {at(point):g}"
+
+
+def _rate(accuracy: Accuracy, load: float) -> str:
+    return f"{accuracy.metric} {accuracy.value:.4f} ({counted(accuracy.items, 'item')}) at {load:g}"
 
 
 def _control_text(row: ControlRow) -> str:

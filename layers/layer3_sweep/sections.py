@@ -14,6 +14,7 @@ import msgspec
 from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.wording import clipped
 from layers.layer3_sweep.control import ControlRow
+from layers.layer3_sweep.elasticity import pooled_spread, throughput_interval
 from layers.layer3_sweep.grid import grid_rows
 from layers.layer3_sweep.model import (
     Counts,
@@ -141,6 +142,7 @@ def _pooled(curve: Curve, point: SweepPoint) -> dict[str, Any]:
         "void": not point.stands,
         "throughput_rps": point.throughput_rps,
         "throughput_sd": point.throughput_sd,
+        "throughput_interval": throughput_interval(point, pooled_spread(within_budget(curve))),
         **(_counts(counts_of(point)) if point.stands else {}),
         **({TIMES[t]: _mean_latency(point, t) for t in timings} if point.stands else {}),
         "gpu_util_pct": _utilisation_pct(point),
