@@ -188,7 +188,7 @@ class _Found:
         if told is None:
             return
         least, worst = _rate(told.least, at(told.points[0])), _rate(told.worst, told.worst_at)
-        what = "answers get worse with load" if told.lost else "answers hold at every load, the worst included"
+        what = "answers get worse with load" if told.lost else "answers hold at every load, at worst"
         said = f"{what}: {least}, {worst}"
         found = self._finding(self.plain, said, WORSE if told.lost else HOLD, told.points, named.ACCURACY)
         yield replace(found, negative=not told.lost)
