@@ -114,7 +114,8 @@ def _ms(point: Entry, statistic: str, *times: str) -> str:
 def _counts(point: Entry) -> str:
     if "ok" not in point:
         return ""
-    return f"{point['ok']:,} / {point['shed']:,} / {point['errors']:,}"
+    told = (f"{point[name]:,}" if name in point else "not told" for name in ("ok", "shed", "errors"))
+    return " / ".join(told)
 
 
 def _ratio(point: Entry, ratios: dict[float | None, float | None]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perfkit.cli.app import main
-from tests.writers.load_results import console, table, tables, vllm, written
+from tests.writers.load_results import console, sglang, table, tables, vllm, written
 
 SMI_HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB]\n"
 
@@ -119,6 +119,14 @@ def test_a_file_that_is_no_result_ends_in_one_line(
 
 def test_nothing_named_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys)[0] == 2
+
+
+def test_a_count_that_no_file_tells_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "s.jsonl", sglang(8), sglang(16, request_throughput=50.0, concurrency=15.5))
+    for point in document(capsys, path)["points"]:
+        assert point["ok"] == 100 and "errors" not in point and "shed" not in point
+    _, out, _ = run(capsys, path, "--no-record")
+    assert "?" in out.split("failed", 1)[1].splitlines()[1]
 
 
 def test_a_promise_is_a_named_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

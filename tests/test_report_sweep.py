@@ -64,7 +64,7 @@ def test_its_table_has_what_was_measured_and_no_column_of_nothing(report: Report
         ("8", "60", "1.50x"),
         ("16", "61", "2.62x"),
     ]
-    assert rows[-1]["served / shed / failed"] == "396 / 0 / 4"
+    assert rows[-1]["served / shed / failed"] == "396 / not told / 4"
 
 
 def test_its_figure_draws_throughput_with_control_latency_and_accuracy(report: Report) -> None:

@@ -21,7 +21,7 @@ ENOUGH_GENERATIONS = 10.0
 
 def _shed(swept: SweepPass) -> Outcome | None:
     counts = swept.counts
-    if not counts.told:
+    if not counts.told or "shed" in counts.untold:
         return None
     share = f" ({pct(counts.shed / counts.asked)})" if counts.asked else ""
     text = f"{counts.shed:,} of {counted(counts.asked, 'request')} shed{share}"
@@ -30,7 +30,7 @@ def _shed(swept: SweepPass) -> Outcome | None:
 
 def _failed(swept: SweepPass) -> Outcome | None:
     counts = swept.counts
-    if not counts.told:
+    if not counts.told or "errors" in counts.untold:
         return None
     kinds = [f"{n:,} {word}" for word, n in counts.by_outcome.items() if word not in ("ok", "shed")]
     told = f": {first_few(kinds)}" if kinds else ""

@@ -174,9 +174,12 @@ def counts_of(run: ReportedRun) -> Counts:
         completed = run.asked - shed - failed
     if completed is None:
         return Counts(0, 0, 0, None, {})
+    untold = {"shed"} if run.shed is None else set()
+    untold |= {"errors"} if run.failed is None and run.asked is None else set()
     rest = max(0, (run.asked or 0) - completed - shed - failed)
     words = {"ok": completed, "shed": shed, "failed": failed, "not completed": rest}
-    return Counts(completed, shed, failed + rest, None, {word: n for word, n in words.items() if n} or words)
+    outcomes = {word: n for word, n in words.items() if n} or {"ok": completed}
+    return Counts(completed, shed, failed + rest, None, outcomes, frozenset(untold))
 
 
 def _timings(run: ReportedRun) -> dict[Timing, Latency]:

@@ -83,13 +83,15 @@ class Timing(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Counts:
     """What became of the requests of the window, by their last attempt. `errors` is what is neither ok nor
-    shed; `by_outcome` the same in words of `Outcome`; `attempts` counts retries too."""
+    shed; `by_outcome` the same in words of `Outcome`; `attempts` counts retries too. `untold` names the
+    counts that a tool does not give: they are 0 in sums, and told as absent."""
 
     ok: int
     shed: int
     errors: int
     attempts: int | None
     by_outcome: Mapping[str, int]
+    untold: frozenset[str] = frozenset()
 
     @property
     def told(self) -> bool:

@@ -167,6 +167,7 @@ def counts_of(point: SweepPoint) -> Counts:
         errors=sum(swept.counts.errors for swept in point.passes),
         attempts=sum(told) if told and len(told) == len(attempts) else None,
         by_outcome=outcomes,
+        untold=frozenset[str]().union(*(swept.counts.untold for swept in point.passes)),
     )
 
 

@@ -92,8 +92,8 @@ def _counts(counts: Counts) -> dict[str, Any]:
         return {}
     return {
         "ok": counts.ok,
-        "shed": counts.shed,
-        "errors": counts.errors,
+        "shed": counts.shed if "shed" not in counts.untold else None,
+        "errors": counts.errors if "errors" not in counts.untold else None,
         "attempts": counts.attempts,
         "by_outcome": dict(counts.by_outcome),
     }

@@ -65,7 +65,7 @@ def _show_points(points: Sequence[Entry], control: Sequence[Entry]) -> None:
     rows = [[column.cell(p) or "-" for column in columns] for p in points]
     output.line()
     output.show(output.table([column.title for column in columns], rows, right=range(len(columns))))
-    output.line("times in ms; n: repeats, and sd over them; failed: shed or not served")
+    output.line("times in ms; n: repeats; sd: over them; failed: shed or not served (?: untold)")
     if any("void" in row for row in rows):
         output.line("void: see the checks below; all repeats of that load were taken out")
 
@@ -101,7 +101,9 @@ def _failed(point: Entry) -> str:
     """Sheds and errors, of how many."""
     if "ok" not in point:
         return ""
-    failed = point["shed"] + point["errors"]
+    if "errors" not in point:
+        return "?"
+    failed = point.get("shed", 0) + point["errors"]
     return f"{failed:,}/{point['ok'] + failed:,}" if failed else "0"
 
 
