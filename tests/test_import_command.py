@@ -122,7 +122,9 @@ def test_nothing_named_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_count_that_no_file_tells_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path / "s.jsonl", sglang(8), sglang(16, request_throughput=50.0, concurrency=15.5))
+    path = written(
+        tmp_path / "s.jsonl", sglang(8), sglang(16, request_throughput=50.0) | {"concurrency": 15.5}
+    )
     for point in document(capsys, path)["points"]:
         assert point["ok"] == 100 and "errors" not in point and "shed" not in point
     _, out, _ = run(capsys, path, "--no-record")
