@@ -87,6 +87,7 @@ def _run(fields: Fields) -> ReportedRun | None:
             "peak_in_a_second": fields.number("max_concurrent_requests"),
         },
         repeat=fields.whole("run_number"),
+        audio_s_per_s=fields.number("rtfx") or None,
         local_time=True,
     )
 

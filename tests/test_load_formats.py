@@ -264,3 +264,51 @@ def test_no_place_to_cut_a_file_is_a_fault(tmp_path_factory: pytest.TempPathFact
     except UnreadableInput:
         return
     assert results.runs[0].completed == 100
+
+
+def recognition(concurrency: int, **other: Any) -> dict[str, Any]:
+    """One concurrency of sglang-omni's speech recognition, averaged over repeats."""
+    made = {"concurrency": concurrency, "throughput_samples_per_s": {"mean": 50.0, "n": 3}, "total": 100}
+    return (
+        made
+        | {"evaluated": 98, "skipped": 2, "corpus_wer": {"mean": 0.0122}, "rtfx": {"mean": 250.0}}
+        | other
+    )
+
+
+def test_sglang_omni_recognition_keeps_its_repeats_and_counts_what_it_skipped(tmp_path: Path) -> None:
+    repeats = [{"throughput_samples_per_s": 49.0, "latency_mean_s": 0.3, "total": 100, "evaluated": 100}] * 2
+    results = {"schema_version": 2, "results": [recognition(8), recognition(16, per_repeat=repeats)]}
+    pooled, first, second = runs(tmp_path, results)
+    assert (pooled.concurrency, pooled.completed, pooled.failed, pooled.repeat) == (8, 98, 2, None)
+    assert pooled.accuracy is not None and pooled.accuracy.value == 0.0122
+    assert pooled.audio_s_per_s == 250.0
+    assert [(run.concurrency, run.repeat, run.request_rate) for run in (first, second)] == [
+        (16, 1, 49.0),
+        (16, 2, 49.0),
+    ]
+    assert first.latencies["e2e"].mean_ms == 300.0
+
+
+def test_sglang_omni_synthesis_tells_its_first_audio_and_real_time_factor(tmp_path: Path) -> None:
+    summary = {"throughput_qps": 5.0, "completed_requests": 90, "failed_requests": 10, "total_requests": 100}
+    summary |= {"audio_ttfp_mean_s": 0.2, "audio_ttfp_p95_s": 0.4, "rtf_mean": 0.5, "latency_mean_s": 1.0}
+    run = one(tmp_path, {"summary": summary, "config": {"concurrency": 8}, "per_request": []})
+    assert (run.concurrency, run.completed, run.failed, run.duration_s) == (8, 90, 10, 18.0)
+    assert run.latencies["first_audio"].quantiles_ms == {0.95: 400.0} and run.other["rtf_mean"] == 0.5
+
+
+def test_rounds_of_two_revisions_are_settings(tmp_path: Path) -> None:
+    rounds = [
+        {"revision": revision, "concurrency": 16, "round": n, "throughput_qps": 4.7, "latency_mean_s": 3.4}
+        for revision in ("base", "candidate")
+        for n in (1, 2)
+    ]
+    read = runs(tmp_path, {"run_id": "r", "samples_per_run": 1088, "runs": rounds})
+    assert [(run.settings["revision"], run.repeat) for run in read] == [
+        ("base", 1),
+        ("base", 2),
+        ("candidate", 1),
+        ("candidate", 2),
+    ]
+    assert {(run.asked, run.completed) for run in read} == {(1088, None)}

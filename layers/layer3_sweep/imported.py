@@ -27,7 +27,7 @@ from layers.layer3_sweep.model import (
     Window,
     WindowKind,
 )
-from layers.layer3_sweep.points import key_of, scope_of
+from layers.layer3_sweep.points import P95, key_of, scope_of
 from parsers.load_results import LoadResults, ReportedLatency, ReportedRun
 
 TIMINGS = {timing.value: timing for timing in Timing}
@@ -149,6 +149,7 @@ def pass_of(
         timings=_timings(run),
         output_tokens_per_s=run.output_token_rate,
         audio_s_per_s=run.audio_s_per_s,
+        rtf=_rtf(run),
         devices=devices_of(run, logs),
         accuracy=_accuracy(run),
         stage_ms=run.stage_ms or None,
@@ -171,7 +172,7 @@ def counts_of(run: ReportedRun) -> Counts:
     """
     shed, failed, completed = run.shed or 0, run.failed or 0, run.completed
     if completed is None and run.asked is not None and run.shed is not None:
-        completed = run.asked - shed - failed
+        completed = max(0, run.asked - shed - failed)
     if completed is None:
         return Counts(0, 0, 0, None, {})
     untold = {"shed"} if run.shed is None else set()
@@ -195,6 +196,15 @@ def _latency(run: ReportedRun, timing: Timing, told: ReportedLatency) -> Latency
     definition = run.definitions.get(name) or run.definitions.get("all", "")
     quantiles = tuple(Quantile(share, ms) for share, ms in sorted(told.quantiles_ms.items()))
     return Latency(told.n, told.mean_ms, told.sd_ms, quantiles, definition=definition)
+
+
+def _rtf(run: ReportedRun) -> Latency | None:
+    """A ratio under names that say ms, as everywhere."""
+    mean, p95 = run.other.get("rtf_mean"), run.other.get("rtf_p95")
+    if mean is None and p95 is None:
+        return None
+    quantiles = () if p95 is None else (Quantile(P95, p95),)
+    return Latency(run.completed, mean, None, quantiles, definition=run.definitions.get("rtf", ""))
 
 
 def _mean_from_parts(run: ReportedRun) -> float | None:
