@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.collectors.load.plan import Load
+from layers.collectors.load.plan import Arrivals, Load
 from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result, to_document
@@ -362,6 +362,28 @@ def test_a_law_that_fits_is_in_the_document_and_in_a_finding() -> None:
     assert told.sections["curve"]["usl"]["fits"] is True
     (said,) = [f.statement for f in told.findings if f.statement.startswith("USL")]
     assert "no evidence that throughput falls with load" in said
+
+
+def test_concurrencies_and_rates_are_two_curves() -> None:
+    rates = [
+        sweep_pass(load=Load(rate_per_s=8.0 * n), throughput_rps=8.0 * n, in_flight=None) for n in (1, 2)
+    ]
+    curves = analyse([*curve_passes(LINEAR), *rates]).curves
+    assert [(dict(c.settings), len(c.points)) for c in curves] == [
+        ({"loop": "closed"}, 4),
+        ({"loop": "open"}, 2),
+    ]
+
+
+def test_one_rate_in_two_kinds_of_arrivals_is_one_point() -> None:
+    both = [
+        sweep_pass(
+            load=Load(rate_per_s=8.0, arrivals=kind), throughput_rps=8.0, in_flight=None, repeat=repeat
+        )
+        for repeat, kind in enumerate(Arrivals, 1)
+    ]
+    (only,) = analyse(both).curves
+    assert [len(point.passes) for point in only.points] == [2]
 
 
 def test_an_open_loop_is_told_by_its_rate() -> None:

@@ -7,6 +7,7 @@ a void guard takes out leaves its point, a point without a repeat leaves the cur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from layers.collectors.load.plan import Load
@@ -70,7 +71,7 @@ def analyse(
     the order of `passes`, or none at all; a void one among them takes its pass out like any other.
     """
     already = seen or [()] * len(passes)
-    checked = [_checked(swept, more) for swept, more in zip(passes, already, strict=True)]
+    checked = [_checked(swept, more) for swept, more in zip(_apart(passes), already, strict=True)]
     keys = sorted({key_of(one.swept) for one in checked}, key=lambda key: (key.arm != "", key))
     facts = [_curve(key, [one for one in checked if key_of(one.swept) == key], slos) for key in keys]
     curves = tuple(one.curve for one in facts)
@@ -83,6 +84,21 @@ def analyse(
         regime=regime,
         guards=(*(guard for one in checked for guard in one.checked), *of_curves, *of_sweep),
     )
+
+
+def _apart(passes: Sequence[SweepPass]) -> list[SweepPass]:
+    """Requests in flight and arrivals a second share no axis: where one curve has both, they become two."""
+    kinds: dict[CurveKey, set[str]] = {}
+    for swept in passes:
+        kinds.setdefault(key_of(swept), set()).add(_loop(swept))
+    return [
+        replace(s, settings={**s.settings, "loop": _loop(s)}) if len(kinds[key_of(s)]) > 1 else s
+        for s in passes
+    ]
+
+
+def _loop(swept: SweepPass) -> str:
+    return "open" if swept.load.concurrency is None else "closed"
 
 
 def _checked(swept: SweepPass, more: Sequence[Checked]) -> CheckedPass:

@@ -67,20 +67,19 @@ def device_metrics(point: SweepPoint) -> list[str]:
 
 
 def points_of(standings: Iterable[Standing]) -> tuple[SweepPoint, ...]:
-    """The points of one curve in the order of load, void ones included."""
-    by_load: dict[Load, list[Standing]] = {}
+    """The points of one curve, of one kind of load, in its order; void ones included."""
+    by_load: dict[float, list[Standing]] = {}
     for one in standings:
-        by_load.setdefault(one.swept.load, []).append(one)
-    ordered = sorted(by_load, key=lambda load: (load.concurrency is None, load_value(load)))
-    return tuple(_point(load, by_load[load]) for load in ordered)
+        by_load.setdefault(load_value(one.swept.load), []).append(one)
+    return tuple(_point(by_load[load]) for load in sorted(by_load))
 
 
-def _point(load: Load, standings: Sequence[Standing]) -> SweepPoint:
+def _point(standings: Sequence[Standing]) -> SweepPoint:
     ordered = sorted(standings, key=lambda one: one.swept.repeat)
     passes = tuple(one.swept for one in ordered if one.stands)
     rates = [swept.throughput_rps for swept in passes]
     return SweepPoint(
-        load=load,
+        load=ordered[0].swept.load,
         passes=passes,
         void=tuple(one.swept for one in ordered if not one.stands),
         throughput_rps=fmean(rates) if rates else None,
