@@ -162,7 +162,7 @@ def _counting(
 
 def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun]) -> str:
     if not runs and not sweeps:
-        return "no run of Layer 1 counts"
+        return "no run counts"
     named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
     what = ", ".join(list(named)[:TITLES_NAMED])
     more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""

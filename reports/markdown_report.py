@@ -64,7 +64,7 @@ def _summary(r: Report, blocks: BlockRenderer) -> Iterator[str]:
 
 def _verdicts(verdicts: Sequence[RunVerdict], blocks: BlockRenderer) -> str:
     if not verdicts:
-        return "**Verdict.** None: no run of Layer 1 counts; the dropped runs say why.\n"
+        return "**Verdict.** None: no run counts; the dropped runs say why.\n"
     if len(verdicts) == 1:
         return _one_verdict(verdicts[0], blocks)
     headers = ["run", "on", "verdict", "because", "n", "strength", "do next"]
