@@ -147,7 +147,7 @@ def test_what_a_class_rules_out_is_a_negative_finding() -> None:
     assert [f.negative for f in limited] == [True]
     assert "kernels are not the limit" in limited[0].statement
     rising = [f for f in result(whole(LINEAR)).findings if f.kind is FindingKind.CONSEQUENCE]
-    assert rising[0].statement.startswith("no limit up to 8")
+    assert rising[0].statement.startswith("no load up to 8 at a time saturates")
     full = [f for f in result(whole(PLATEAU, 0.9)).findings if f.kind is FindingKind.CONSEQUENCE]
     assert "neither scheduling nor limits" in full[0].statement
 

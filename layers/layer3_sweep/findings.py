@@ -110,8 +110,8 @@ class _Found:
             return
         last, busy = self.within[-1], telling(self.curve.utilisation)
         if self.curve.word is CurveClass.NOT_SATURATED:
-            said = f"no limit up to {at(last):g}: nothing at these loads holds throughput back"
-            yield self._consequence(said, "tune nothing before a load is found that saturates")
+            said = f"no load up to {last.load} saturates the server: throughput rises to the last"
+            yield self._consequence(said, "tune nothing for saturation before a load is found that saturates")
         elif self.curve.word is CurveClass.PLATEAU_DEVICE:
             said = "neither scheduling nor limits hold throughput back: the devices have no time left"
             yield self._consequence(said, "leave limits of concurrency and of the batch alone")
