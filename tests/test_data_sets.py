@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layers.collectors.load.item import DataSet, Item, read_items, write_items
+from layers.collectors.load.item import Item, read_items, write_items
 from layers.layer3_sweep.data_sets.beginnings import beginning, shared
-from layers.layer3_sweep.data_sets.expecting import Expecting
 from layers.layer3_sweep.data_sets.file_set import file_set
 from layers.layer3_sweep.data_sets.lengths import Lengths, Shape
 from layers.layer3_sweep.data_sets.options import FRESH, MARKED, RECURRING, Options
@@ -239,14 +238,6 @@ def test_what_is_no_list_of_chats_is_refused(tmp_path: Path, text: str) -> None:
 def test_words_that_are_not_understood_are_refused_with_those_that_are(spec: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         data_set(spec, Path())
-
-
-def test_answers_of_the_server_itself_can_stand_for_right_ones() -> None:
-    inner = data_set(f"{TEXT},same", Path())
-    made: DataSet = Expecting(inner, {"m0": "said"})
-    first, second, *_ = made.measured("8/1")
-    assert (first.expected, second.expected) == ("said", "") and made.warmup("") == inner.warmup("")
-    assert made.recurring and made.regime == inner.regime and "own answers" in made.name
 
 
 def test_items_survive_their_file(tmp_path: Path) -> None:
