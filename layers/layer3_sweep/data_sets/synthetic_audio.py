@@ -1,6 +1,7 @@
 """Made-up sound of chosen lengths, as files to transcribe.
 
-There is no right transcript; what the server says of each file at the least load stands for it. Files are named by what makes their content, and one that is there is not made again.
+There is no right transcript; what the server says of each file at the least load stands for it. Files are
+named by what makes their content, and one that is there is not made again.
 """
 
 from __future__ import annotations
