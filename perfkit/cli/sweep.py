@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from layers.evidence.result import Result
 from perfkit.cli import options, output
 from perfkit.cli import sweep_options as ask
 from perfkit.cli.ending import told_to_end
@@ -54,6 +53,7 @@ def sweep(
     from layers.layer3_sweep.conclude import conclude
     from perfkit.cli.sweep_plan import Wanted, plan_of, subject_of
     from perfkit.cli.sweep_run import resume_latest, run_new
+    from perfkit.cli.sweep_view import show_sweep
 
     started = datetime.now(UTC)
     promised, headers = ask.slos(slo), ask.pairs("--header", header)
@@ -92,9 +92,5 @@ def sweep(
     try:
         record_result(investigation, result, started, artifacts)
     finally:  # what was found is shown even where it cannot be kept
-        code = output.finish(result, as_json=json, show=_show)
+        code = output.finish(result, as_json=json, show=show_sweep)
     return code
-
-
-def _show(result: Result) -> None:
-    output.line(f"{result.verdict.headline}  {result.verdict.because}")
