@@ -26,6 +26,7 @@ from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS
 from layers.layer3_sweep.guards_content import CONTENT_GUARDS
 from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_grid import ARMS_GUARDS, SETUP_GUARDS
 from layers.layer3_sweep.guards_import import IMPORT_GUARDS, IMPORT_PASS_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
@@ -90,7 +91,7 @@ CATALOGUE = gather(
     CLIENT_GUARDS,
     by_code(
         *(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS),
-        *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS),
+        *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS, SETUP_GUARDS, ARMS_GUARDS),
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
 )

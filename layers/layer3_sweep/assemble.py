@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -9,18 +10,21 @@ from pathlib import Path
 
 from layers.collectors.load.folder import processes_in, records_path
 from layers.collectors.load.plan import Load
+from layers.collectors.load.records import Outcome, Phase, last_attempts
 from layers.collectors.server_adapters.calls import Caller
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.metrics import server_means
 from layers.collectors.server_adapters.registry import KINDS
 from layers.collectors.server_cpu import cpu_use
 from layers.evidence.artifacts import describe_artifact
-from layers.evidence.guard import Checked
+from layers.evidence.guard import Checked, apply_guards
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.contents import Contents
+from layers.layer3_sweep.guards_grid import SETUP_GUARDS, Arms, SetUp
 from layers.layer3_sweep.journal import Answering, Done, read_journal
 from layers.layer3_sweep.model import SweepPass
 from layers.layer3_sweep.passes import Beside, pass_of
+from layers.layer3_sweep.points import scope_of
 from layers.layer3_sweep.protocol import SERVER, PassKey, SweepPlan, passes_of
 from layers.layer3_sweep.recorded import Recorded, read_part
 from layers.layer3_sweep.server_use import host_use, server_use
@@ -66,7 +70,9 @@ def assemble(
             else:
                 lost += [f"{key}: {told}"] if told else []
                 passes.append(replace(swept, accuracy=contents.accuracy(key)))
-                checked.append(tuple(contents.guards(key, passes[-1])))
+                setup = _setup(plan, key, parts, done)
+                of_pass = apply_guards(SETUP_GUARDS, setup, scope_of(swept))
+                checked.append((*contents.guards(key, passes[-1]), *of_pass))
     ran = {key.load for key, parts in recorded.items() if parts and key.arm == SERVER}
     return Assembled(
         plan=plan,
@@ -77,6 +83,28 @@ def assemble(
         not_run=tuple(load for load in plan.loads if load not in ran),
         lost=(*(f"{JOURNAL}: {loss.what}" for loss in losses), *lost),
         artifacts=tuple(_artifacts(folder, chain(*recorded.values()))),
+    )
+
+
+def _setup(plan: SweepPlan, key: PassKey, parts: Sequence[Recorded], done: Done) -> SetUp:
+    server = done.servers.get((key.arm, key.cell))
+    records = [record for one in parts for record in one.records]
+    warmup = [r for r in last_attempts(records) if r.phase is Phase.WARMUP and key.load.concurrency]
+    return SetUp(
+        asked=plan.cells[key.cell] if key.arm == SERVER else {},
+        reported=server.info.settings or None if server and server.info else None,
+        warmup=len(warmup),
+        warmup_shed=sum(record.outcome is Outcome.SHED for record in warmup),
+    )
+
+
+def arms_of(found: Assembled) -> Arms:
+    """The whole of a sweep, for the guards on it."""
+    counts = Counter((key.arm, key.cell) for key, parts in found.records.items() if parts)
+    return Arms(
+        models={arm: s.info.models for (arm, _), s in found.servers.items() if s.info is not None},
+        machines={arm: server.machine for (arm, _), server in found.servers.items()},
+        passes=counts,
     )
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
+from layers.evidence.guard import apply_guards
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
 from layers.layer3_sweep.analyse import analyse
-from layers.layer3_sweep.assemble import Assembled, assemble
+from layers.layer3_sweep.assemble import Assembled, arms_of, assemble
 from layers.layer3_sweep.calibration import Floor
+from layers.layer3_sweep.guards_grid import ARMS_GUARDS
 from layers.layer3_sweep.judge import judge
 from layers.layer3_sweep.named_points import Slo
 from layers.layer3_sweep.protocol import SweepPlan
@@ -48,7 +50,7 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
         regime=ran.regime,
         seen=found.checked,
     )
-    result = judge(analysis)
+    result = judge(analysis, beside=apply_guards(ARMS_GUARDS, arms_of(found)))
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
 
 

@@ -1,0 +1,170 @@
+"""perfkit sweep as it is called: a server that runs, one that it starts, a control, a grid, a resume."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from layers.evidence.verdict import Exit
+from layers.layer3_sweep import subject
+from layers.layer3_sweep.calibration import FILE, IDLE, Cost, Floor, machine_id
+from perfkit import __version__
+from perfkit.cli.app import main
+from tests.load_builders import whole
+from tests.load_servers import Asked, Script
+from tests.sweep_runs import loaded
+
+SHORT = ("--repeats", "1", "--requests", "20", "--warmup", "0", "--no-samplers", "--no-stream", "--json")
+CLOSED = (*SHORT, "--max-concurrency", "2")
+SERVER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def say(self, document):
+        body = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        if self.path == "/v1/models":
+            self.say({"data": [{"id": "tiny", "owned_by": "sample_engine"}]})
+        else:
+            self.say({"settings": {"batch": int(sys.argv[2])}})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.say({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
+
+    def log_message(self, *_): ...
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture(autouse=True)
+def known_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that was calibrated before."""
+    cache = tmp_path / "cache" / "perfkit"
+    cache.mkdir(parents=True)
+    floor = Floor(machine_id(), __version__, "2026-08-05 10:00:00Z", (Cost(IDLE, 100, 0.5, 0.1, 0.2, 90),))
+    (cache / FILE).write_bytes(msgspec.json.encode(floor))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def answering(_: Asked) -> Script:
+    return [0.005, *whole()]
+
+
+def swept(capsys: pytest.CaptureFixture[str], folder: Path, *options: str) -> dict[str, Any]:
+    """The document of a sweep that came to a result."""
+    code = main(["sweep", "--investigation", str(folder), *options])
+    out, err = capsys.readouterr()
+    assert code in (Exit.OK, Exit.NO_CONCLUSION, Exit.INVALID), err
+    document: dict[str, Any] = json.loads(out)
+    assert document["command"] == "sweep" and "points" in document, document["verdict"]
+    return document
+
+
+def test_a_sweep_tells_its_points_and_a_resume_of_it_runs_nothing_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "investigation"
+    with loaded(answering) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        first = swept(capsys, folder, "--server", url, *CLOSED)
+        asked = len(server.asked)
+        again = swept(capsys, folder, "--resume", "--json")
+        assert len(server.asked) == asked > 0
+    repeats = [point for point in first["points"] if point["repeat"] == 1]
+    assert [point["concurrency"] for point in repeats] == [1, 2]
+    assert sum(point["ok"] for point in repeats) > 0
+    assert [point for point in again["points"] if point["repeat"] == 1] == repeats
+    assert first["sweep"]["client_floor"]["costs"][0]["loop_lag_p99_ms"] == 0.5
+    assert {part["ended"] for part in first["sweep"]["parts"]} == {"done"}
+
+
+def test_a_control_is_swept_beside_and_the_ratio_is_told_at_every_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with loaded(answering) as server, loaded(lambda _: whole()) as control:
+        document = swept(
+            capsys,
+            tmp_path / "investigation",
+            *("--server", f"http://127.0.0.1:{server.port}"),
+            *("--control", f"http://127.0.0.1:{control.port}", *CLOSED),
+        )
+    assert {point["arm"] for point in document["points"]} == {"", "control"}
+    parts = [part["pass"] for part in document["sweep"]["parts"]]
+    assert [name.partition("-")[0] for name in parts] == ["server", "control"] * 2
+    repeats = [p for p in document["points"] if p["repeat"] == 1]
+    standing = {(p["arm"], p["concurrency"]) for p in repeats if not p["void"]}
+    both = [load for load in (1, 2) if {("", load), ("control", load)} <= standing]
+    assert [row["load"] for row in document["control"]] == both
+
+
+def test_a_grid_starts_a_server_for_each_cell_and_checks_what_it_says_of_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    document = swept(
+        capsys,
+        tmp_path / "investigation",
+        *("--launch", f"{sys.executable} {script} {{port}} {{batch}}", "--param", "batch=4,8"),
+        *("--endpoint", "chat", "--data", "text", "--max-concurrency", "1", *SHORT),
+    )
+    cells = [server["info"]["settings"]["batch"] for server in document["sweep"]["servers"]]
+    assert cells == [4, 8]
+    assert {point["settings"]["batch"] for point in document["points"]} == {"4", "8"}
+    checked = [*document["guards"], *document["guards_clear"]]
+    assert [c["message"] for c in checked if c["code"] == "PK340"] == ["1 of 1 setting confirmed"] * 2
+
+
+def test_without_torch_it_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "find_spec", lambda name: None)
+    assert main(["sweep", "--investigation", str(tmp_path / "none")]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert "the bundled engine needs torch, fastapi, uvicorn: pip install 'perfkit[engine]'" in said
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--server", "nowhere"], "give an address such as"),
+        (["--launch", "serve --port 1"], "put {port} into the command"),
+        (["--max-concurrency", "0"], "--max-concurrency 0: 1 to"),
+        (["--max-concurrency", "8", "--open-loop", "3"], "one of them"),
+        (["--open-loop", "3", "--arrivals", "bursts"], "there are poisson, constant"),
+        (["--endpoint", "telepathy"], "there are chat"),
+        (["--repeats", "0"], "0 repeats"),
+        (["--seconds", "0"], "--seconds 0: give more than 0"),
+        (["--slo", "ttft<200"], "give TIME:pQ:MS"),
+        (["--param", "batch"], "give NAME=VALUE"),
+        (["--param", "batch=4,8", "--control", "http://127.0.0.1:2"], "not both"),
+        (["--set", "limits=raised"], "the bundled engine's"),
+        (["--resume"], "is no investigation"),
+        (["--resume", "--max-concurrency", "8"], "leave out --max-concurrency"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    server = [] if {"--server", "--launch", "--resume"} & set(options) else ["--server", "http://127.0.0.1:1"]
+    folder = tmp_path / "none"
+    assert main(["sweep", *server, *options, "--investigation", str(folder)]) == Exit.USAGE
+    assert said in capsys.readouterr().err
+    assert not folder.exists()
