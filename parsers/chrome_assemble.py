@@ -36,9 +36,17 @@ NS_PER_US = 1_000
 
 
 def assemble(
-    path: str, busy_only: bool, before: bytes, ending: Ending, sha256: str, size_bytes: int
+    path: str,
+    busy_only: bool,
+    sparsely: bool,
+    before: bytes,
+    ending: Ending,
+    sha256: str,
+    size_bytes: int,
 ) -> DeviceTrace:
-    """The tables of one file; `before` is the text in front of its event array."""
+    """The tables of one file; `before` is the text in front of its event array, `sparsely`: not all of the
+    events were decoded.
+    """
     parts = ending.parts
     around, losses = parse_around(before, ending.after, ending.after_offset)
     for loss in losses:
@@ -68,7 +76,7 @@ def assemble(
         host=HostSpans(**host),
         gemms=_gemms(parts, name_ids, track_ids),
         collectives=sorted(parts.collectives, key=attrgetter(*Collective.__slots__)),
-        recorded_ns=_recorded(parts, host, categories, busy_only),
+        recorded_ns=_recorded(parts, host, categories, sparsely),
         zero_timestamps=dict(sorted(parts.zero_timestamps.items())),
         device_processes=_device_processes(parts),
         losses=_losses(parts),
@@ -143,10 +151,10 @@ def _inventory(parts: Parts, moved: int) -> list[CategoryCount]:
 
 
 def _recorded(
-    parts: Parts, host: Chunk, categories: Sequence[str], busy_only: bool
+    parts: Parts, host: Chunk, categories: Sequence[str], sparsely: bool
 ) -> tuple[int, int] | None:
-    """The recorded window: the profiler's own span, else first to last event (unknown when not all were
-    read).
+    """The recorded window: the profiler's own span, else first to last event (unknown where not all were
+    decoded).
     """
     profiler = [i for i, category in enumerate(categories) if ROLE_OF.get(category) is Role.PROFILER]
     spans = np.flatnonzero(np.isin(host["category_id"], profiler))
@@ -154,7 +162,7 @@ def _recorded(
         start, end = int(host["start_ns"][spans].min()), int(host["end_ns"][spans].max())
         if end > start:
             return start, end
-    if busy_only or parts.first_ns is None or parts.last_ns is None:
+    if sparsely or parts.first_ns is None or parts.last_ns is None:
         return None
     return parts.first_ns, max(parts.last_ns, parts.window_end_ns or parts.last_ns)
 

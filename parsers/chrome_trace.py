@@ -96,7 +96,8 @@ def _read_once(
             ending.parts.lose(loss)
         if not ending.parts.counts and ending.parts.losses:
             raise _nothing_read(path, ending.parts.losses.values())
-        return assemble(path, busy_only, beginning.before, ending, *stream.finish())
+        sparsely = reading.separator is not None
+        return assemble(path, busy_only, sparsely, beginning.before, ending, *stream.finish())
 
 
 def _workers_for(likely_bytes: int) -> int:

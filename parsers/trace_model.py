@@ -167,8 +167,9 @@ class DeviceTrace:
     """One trace, read.
 
     `recorded_ns` is the recorded window (the profiler's own span where the file has one, else first to last
-    event of any kind), None for an empty file. `zero_timestamps` counts, per device, operations written
-    with ts 0 and dur 0 (a recording fault: their time is unknown, so they are not in `device_ops`).
+    event of any kind), None for an empty file, and where only some of the events were decoded.
+    `zero_timestamps` counts, per device, operations written with ts 0 and dur 0 (a recording fault: their
+    time is unknown, so they are not in `device_ops`).
     `device_processes` has the process ids that the operations of each device are filed under: a profiler uses
     one for each device, so several are several devices of one number (empty: not known).
     `busy_only` says that host spans were not read at all: their table is then empty because nobody looked,

@@ -261,7 +261,7 @@ def test_ratios_alone_say_that_the_rest_was_not_looked_at(tmp_path: Path) -> Non
     found = checks(analysed(steady(), tmp_path, busy_only=True))["PK134"]
     assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
     found = checks(analysed(steady(DEVICE_BOUND_NS), tmp_path, busy_only=True))["PK134"]
-    assert (found.fired, found.effect) == (True, Effect.NOTE)
+    assert (found.fired, found.effect) == (True, Effect.DIRECTIONAL)
     assert not checks(analysed(steady(), tmp_path))["PK134"].fired
 
 

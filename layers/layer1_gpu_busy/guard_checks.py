@@ -342,11 +342,16 @@ def python_stacks(facts: TraceFacts) -> Outcome | None:
     return Outcome(fired, f"{counted(frames, 'Python frame')} recorded, each at a cost to the host")
 
 
+UNCHECKED = "launches without operations, graph captures, shapes of steps, ids shared by processes, queues"
+"""What a reading of ratios alone cannot look for, and void or undecided may be because of."""
+
+
 def ratios_alone(facts: TraceFacts) -> Outcome:
     if not facts.trace.busy_only:
         return Outcome(False, "the whole file was decoded")
+    unknown_rest = "" if facts.trace.recorded_ns else ", how much of the recording has no device work"
     message = "only device operations, graph launches and step marks were decoded"
-    return Outcome(True, message, None if facts.word is Word.HOST_BOUND else Effect.NOTE)
+    return Outcome(True, f"{message}. Not checked: {UNCHECKED}{unknown_rest}")
 
 
 def window_without_length(facts: TraceFacts) -> Outcome | None:

@@ -314,8 +314,8 @@ RATIOS_ALONE = Guard(
     cause="With --busy-only perfkit looks for the marks of device work and decodes nothing else: damage in "
     "the rest, unknown categories, graph captures, kernels that were launched and never ran and queues go "
     "unseen.",
-    detection="The trace was read with --busy-only. A note where the ratio is not host-bound: what was not "
-    "seen can only add to it.",
+    detection="The trace was read with --busy-only: whatever its ratio, what was not seen may make it void "
+    "or undecided. The message says what was not checked.",
     remedy="Run once without --busy-only before you conclude.",
     source="perfkit: a reading that saw less says so.",
     check=checks.ratios_alone,
