@@ -89,7 +89,8 @@ def test_a_sweep_whose_client_was_the_limit_is_invalid() -> None:
     told = result(curve_passes(LINEAR, client=late))
     assert (told.verdict.word, told.verdict.exit_code) == ("client-limited", Exit.INVALID)
     assert told.findings == [] and told.measurements == []
-    assert "1 at a time, repeat 1: loop lag p99 500.00 ms" in told.verdict.because
+    assert told.verdict.because.startswith("1 at a time, repeat 1: loop lag p99 500.00 ms")
+    assert told.verdict.because.endswith("; PK300 client-limited in 4 passes")
     above = result([*whole(LINEAR), *curve_passes({16: 90}, client=late)])
     assert (above.verdict.word, above.verdict.exit_code) == ("client-limited", Exit.INVALID)
     assert FindingKind.VERDICT not in {finding.kind for finding in above.findings}

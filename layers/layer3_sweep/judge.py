@@ -14,7 +14,7 @@ from layers.evidence.guard import Checked, Effect, strongest_effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import first_few
+from layers.evidence.wording import counted, first_few
 from layers.layer3_sweep.control import ControlRow, control_rows
 from layers.layer3_sweep.findings import best_cell, curve_findings
 from layers.layer3_sweep.grid import grid_rows
@@ -114,9 +114,19 @@ def _concerning(guards: Sequence[Checked], curve: Curve) -> list[Checked]:
     return [c for c in guards if c.fired and c.effect is not Effect.VOID and c.scope in scopes]
 
 
+def _titles(fired: Sequence[Checked]) -> list[str]:
+    return list(dict.fromkeys(c.title for c in fired))
+
+
+def _why_void(title: str, fired: Sequence[Checked]) -> str:
+    """What one guard found, the first time that it fired, and how many passes more."""
+    first = f"{fired[0].scope}: {fired[0].message}" if fired[0].scope else fired[0].message
+    return f"{first}; {title} in {counted(len(fired), 'pass')}" if len(fired) > 1 else first
+
+
 def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:
     fired = [c for c in guards if c.fired and c.effect is Effect.VOID]
-    reasons = dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in fired)
+    reasons = [_why_void(title, [c for c in fired if c.title == title]) for title in _titles(fired)]
     late = any(curve.word is CurveClass.CLIENT_LIMITED for curve in analysis.curves)
     word = CurveClass.CLIENT_LIMITED if late else CurveClass.UNDECIDED
     because = first_few(reasons) or "there is no pass"
