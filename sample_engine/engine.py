@@ -52,7 +52,9 @@ class Engine:
         self._lock = threading.Lock()
         self._gate = threading.Lock()
         self._flights: dict[str, Flight] = {}
-        self.device = open_device(settings.device, settings.budget_bytes, settings.watchdog_s)
+        self.device = open_device(
+            settings.device, settings.budget_bytes, settings.watchdog_s, settings.graph_trace
+        )
         self._pipeline = make_pipeline(self.device, resolved.settings, metrics, self.events, self.fail)
         metrics.set("engine_up", 1)
 

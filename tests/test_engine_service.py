@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,3 +193,13 @@ def test_an_idle_engine_notices_that_its_device_is_lost() -> None:
 def device_of(running: Service) -> EmulatedDevice:
     assert isinstance(running.engine.device, EmulatedDevice)
     return running.engine.device
+
+
+def test_a_trace_shows_as_much_of_replays_as_the_settings_say(tmp_path: Path) -> None:
+    with service(graph_trace="none") as running:
+        running.engine.start_profile()
+        running.data(running.ask("a"))
+        running.engine.stop_profile(tmp_path / "trace.json")
+        assert json.loads((tmp_path / "trace.json").read_text())["graphTrace"] == "none"
+        with pytest.raises(Refused, match="restart"):
+            running.engine.configure({"graph_trace": "node"})

@@ -12,6 +12,7 @@ from typing import Literal
 from sample_engine.config.limits import STOCK, Limits
 from sample_engine.config.switches import OPTIMIZED, Switches
 from sample_engine.open_device import DeviceKind
+from sample_engine.trace_graphs import GraphTrace
 
 Pipeline = Literal["tts", "asr"]
 Size = Literal["tiny", "small", "large"]
@@ -32,6 +33,10 @@ class Settings:
     device_core: DeviceCore = "own"
     """Where a server's emulated device runs. `own`: on a core that engine and front keep off, if there are
     several. `first`: there, before whoever else does (real time; needs the right to). `any`: wherever.
+    """
+    graph_trace: GraphTrace = "node"
+    """What traces of the emulated device show of a replay. `graph`: one row; `none`: its launch alone; these
+    are blind spots of real profilers.
     """
     budget_bytes: int = 256 * MIB
     seed: int = 0
@@ -83,6 +88,7 @@ NEEDS_RESTART = {
     "size": "the weights are made at start",
     "device": "the device is opened at start",
     "device_core": "the device is opened at start",
+    "graph_trace": "the device is opened at start",
     "budget_bytes": "device memory is taken at start",
     "watchdog_s": "the watches are started at start",
     "seed": "the weights are made at start",
