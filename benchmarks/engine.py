@@ -36,6 +36,7 @@ PARTS = (
     Part("batches", "engine_batches", "service time against batch, and the best batch", 3),
     Part("scheduling", "engine_scheduling", "static and continuous batching; policies", 2),
     Part("knee", "engine_asr_knee", "limits of the asr pipeline, stock and raised", 1),
+    Part("stall", "engine_asr_stall", "the stall of the running batch by the encoder", 5),
     Part("asr", "engine_asr_switches", "encoder thread, cache, batching in the asr pipeline", 2),
     Part("presets", "engine_presets", "all on against all off, end to end", 2),
 )
