@@ -112,11 +112,11 @@ def _add_row(layout: Layout, text: str, entity: str, device: int, sampling: Samp
 def _add_cell(
     field: DcgmField, cell: str, entity: str, device: int, at_ns: int | None, sampling: Sampling
 ) -> None:
+    column = sampling.column(field.metric, field.short_name, entity, device)
     try:
         value = read_number(cell)
     except Malformed:
-        sampling.lose("a cell is no number", len(cell))
+        sampling.lose_cell(column, cell)
         return
     known = value is not None and not is_blank(value)
-    column = sampling.column(field.metric, field.short_name, entity, device)
     column.add(value * field.scale if known and value is not None else None, at_ns, sampling.lines.number)

@@ -131,7 +131,7 @@ class _Rows:
         try:
             value = read_number(cell, scale)
         except Malformed:
-            self._sampling.lose("a cell is no number", len(cell))
+            self._sampling.lose_cell(column, cell)
             return
         column.add(value, at_ns, self._sampling.lines.number)
         if value is None:

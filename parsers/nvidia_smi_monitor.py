@@ -55,7 +55,7 @@ def _add_row(names: Sequence[str], cells: Sequence[str], sampling: Sampling) -> 
             try:
                 column.add(read_number(row[name], field.scale), at_ns, sampling.lines.number)
             except Malformed:
-                sampling.lose("a cell is no number", len(row[name]))
+                sampling.lose_cell(column, row[name])
 
 
 def _time(row: dict[str, str], sampling: Sampling) -> int | None:

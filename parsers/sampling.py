@@ -124,6 +124,11 @@ class Sampling:
         """The line just read, or so many characters of it, could not be used."""
         self.tally.lose(what, self.lines.number, characters)
 
+    def lose_cell(self, column: Column, cell: str) -> None:
+        """A cell is no number: its reading has no value."""
+        column.missing += 1
+        self.lose("a cell is no number", len(cell))
+
     def time(self, text: str) -> int | None:
         """The unix ns of a cell that holds a date with a time; None where it does not."""
         read = read_time(text)

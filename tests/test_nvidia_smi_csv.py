@@ -329,6 +329,6 @@ def test_every_cell_is_a_value_or_missing_or_impossible_or_lost(
         mine = [cell for c, cell in cells if c == card]
         found = series(file, entity=f"gpu {card}")
         assert found.values.tolist() == [float(c[:-2]) for c in mine if c in ("0 %", "55 %")]
-        assert found.missing == sum(c in ("[N/A]", "-") for c in mine)
+        assert found.missing == sum(c in ("[N/A]", "-", "rubbish") for c in mine)
         assert found.out_of_range == mine.count("101 %")
     assert sum(loss.lost_events for loss in file.losses) == sum(cell == "rubbish" for _, cell in cells)

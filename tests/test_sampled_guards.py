@@ -282,3 +282,34 @@ def test_pk157_idle_edges_decide() -> None:
     )
     assert not checks(log_of(util([0.0] * 3 + [95.0] * 60)))["PK157"].fired
     assert "PK157" not in checks(log_of(util([0.0] * 30)))
+
+
+@pytest.mark.parametrize(
+    ("known", "missing", "effect"),
+    [
+        (100, 0, None),
+        (96, 4, Effect.NOTE),
+        (94, 6, Effect.DIRECTIONAL),
+        (40, 60, Effect.DIRECTIONAL),
+        (39, 61, Effect.VOID),
+    ],
+)
+def test_pk182_readings_without_value(known: int, missing: int, effect: Effect | None) -> None:
+    half = missing // 2
+    readings = series(Metric.NVML_UTIL_PCT, [30.0] * known, missing=missing - half, out_of_range=half)
+    found = checks(log_of(readings))["PK182"]
+    assert (found.fired, found.effect if found.fired else None) == (effect is not None, effect)
+    assert found.message.startswith(f"utilization.gpu: {known} of 100 readings have a value" * found.fired)
+
+
+def test_pk182_looks_at_every_field_and_voids_by_the_one_that_judges() -> None:
+    half_known = log_of(series(GR, [0.95] * 60), series(SM, [0.9] * 10, missing=50))
+    found = fired(half_known, "PK182")
+    assert (found.effect, found.message) == (
+        Effect.DIRECTIONAL,
+        "SMACT: 10 of 60 readings have a value (16.7 %)",
+    )
+    assert "PK141" in {code for code, guard in checks(half_known).items() if guard.fired}
+    absent = log_of(series(GR, [0.95] * 60), series(SM, [], missing=60))
+    assert fired(absent, "PK182").effect is Effect.NOTE
+    assert "PK182" not in checks(log_of(series(GR, [], missing=60)))

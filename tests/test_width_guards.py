@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
+from operator import sub
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.layer1_gpu_busy.judge import judge_traces
+from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
+from layers.layer1_gpu_busy.nsys_metrics import LONGEST_PERIODS, hole_share
 from layers.layer1_gpu_busy.sampled_word import FILL_NEXT, SM_EFFECTIVE, SM_INEFFECTIVE
 from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.nsys_sqlite import read_nsys_export
+from parsers.series_model import Metric, Series
 from tests.writers.nsys import MACHINE, NsysBuilder
 
 KERNELS, PERIOD_NS, BUSY_NS = 250, 10_000, 9_500
@@ -55,8 +63,8 @@ def test_pk166_a_busy_device_with_idle_sms_is_a_hint_that_leads_to_fuller_work(t
     ("pct", "samples", "fired"),
     [
         (5, FEW, True),
-        (round(100 * SM_INEFFECTIVE), 100, True),
-        (round(100 * SM_EFFECTIVE), 100, False),
+        (round(100 * SM_INEFFECTIVE), KERNELS, True),
+        (round(100 * SM_EFFECTIVE), KERNELS, False),
     ],
 )
 def test_what_is_half_full_or_hardly_sampled_stays_a_verdict(
@@ -123,3 +131,54 @@ def test_samples_outside_the_window_are_none_of_it(tmp_path: Path) -> None:
     guard = judged(export, tmp_path, "PK167")[1]
     assert guard is not None and guard.fired
     assert guard.message.startswith("1 sample of SM active")
+
+
+STEADY = [(PERIOD_NS * (1 + at), 90.0) for at in range(KERNELS)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "says"),
+    [
+        (STEADY, ""),
+        ([(at, value if n % 2 else None) for n, (at, value) in enumerate(STEADY)], "125 of 250 readings"),
+        ([(at, value if n % 2 else 150) for n, (at, value) in enumerate(STEADY)], "125 of 250 readings"),
+        (STEADY[: KERNELS // 2], "49.2 % of the time without any reading"),
+        (STEADY[: KERNELS // 4], "74.4 % of the time without any reading: left out"),
+    ],
+)
+def test_pk183_what_is_missing_of_gpu_metrics_is_said_and_leaves_a_hint(
+    samples: list[tuple[int, float | None]], says: str, tmp_path: Path
+) -> None:
+    export = exported()
+    export.metric(0, 5, SM_NAME, samples)
+    said, guard = judged(export, tmp_path, "PK183")
+    assert guard is not None
+    assert (said[1], guard.fired) == (("3", True) if says else ("0", False))
+    assert says in guard.message
+    assert guard.effect is Effect.DIRECTIONAL
+
+
+def test_a_metric_of_which_too_little_is_known_is_not_used(tmp_path: Path) -> None:
+    export = exported()
+    export.metric(0, 5, SM_NAME, [(at, 5.0) for at, _ in STEADY[: KERNELS // 4]])
+    assert judged(export, tmp_path, "PK166")[1] is None
+
+
+@given(
+    at=st.sets(st.integers(0, 999), min_size=SERIES_MIN_SAMPLES, max_size=200),
+    begin=st.integers(0, 100),
+    end=st.integers(900, 1100),
+)
+def test_holes_are_the_moments_far_from_the_sample_before(at: set[int], begin: int, end: int) -> None:
+    times = sorted(one for one in at if begin <= one < end)
+    readings = Series(
+        Metric.SM_ACTIVE_RATIO, "SM", "gpu 0", 0, np.array(times, np.int64), np.ones(len(times)), 0
+    )
+    found = hole_share(readings, Window("device", begin, end), 0)
+    if len(times) < SERIES_MIN_SAMPLES:
+        assert found == 0
+        return
+    ends = [begin, *times, end]
+    period = statistics.median(step for step in map(sub, ends[1:], ends) if step)
+    holes = sum(max(0, step - LONGEST_PERIODS * period) for step in map(sub, ends[1:], ends))
+    assert found == pytest.approx(holes / (end - begin))

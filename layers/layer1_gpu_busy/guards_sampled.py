@@ -10,13 +10,13 @@ from layers.evidence.guard import Effect, Guard
 from layers.evidence.strength_table import METHODOLOGY, SERIES_MIN_SAMPLES
 from layers.evidence.wording import limit
 from layers.layer1_gpu_busy import sampled_checks as checks
+from layers.layer1_gpu_busy.reading_coverage import LOST_SHARE, TOO_LITTLE_KNOWN
 from layers.layer1_gpu_busy.sampled import HOLE_PERIODS
 from layers.layer1_gpu_busy.sampled_checks import (
     FAKE_ZERO_SAMPLES,
     HOLE_SHARE,
     IDLE_INSIDE_SHARE,
     IDLE_SHARE,
-    LOST_SHARE,
     MOVES_SHARE,
     RAMP_SHARE,
     SampledFacts,
@@ -305,6 +305,24 @@ SHARES_EXCLUDE_EACH_OTHER = Guard(
     check=checks.exclude_each_other,
 )
 
+READINGS_WITHOUT_VALUE = Guard(
+    code="PK182",
+    name="readings-without-value",
+    layer="layer1",
+    effect=Effect.VOID,
+    sees="A mean of the few readings that had a value.",
+    cause="The sampler had none to give (N/A, Unknown Error, blank) or one that cannot be: the card was "
+    "lost, the counters were shared, the container lost its device. Often that is when the card was busy.",
+    detection=f"Fewer than {limit(TOO_LITTLE_KNOWN)} of the readings of the field that the card is judged by "
+    f"have a value; directional where more than {limit(LOST_SHARE)} of those of any busy field have none, "
+    "else a note.",
+    remedy="See what the log says instead (dmesg for Xid); sample again with fields that the card gives "
+    "throughout.",
+    source="NVIDIA/DCGM issue 244 (N/A for some of the fields); nvidia-docker issue 1671 (Unknown Error "
+    "after hours).",
+    check=checks.partly_known,
+)
+
 SAMPLED_GUARDS: tuple[Guard[SampledFacts], ...] = (
     NO_SAMPLED_VALUES,
     FEW_SAMPLED_VALUES,
@@ -326,4 +344,5 @@ SAMPLED_GUARDS: tuple[Guard[SampledFacts], ...] = (
     IDLE_EDGES_DECIDE,
     IDLE_INSIDE_THE_LOAD,
     SHARES_EXCLUDE_EACH_OTHER,
+    READINGS_WITHOUT_VALUE,
 )

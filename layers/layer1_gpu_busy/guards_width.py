@@ -11,6 +11,8 @@ from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
+from layers.layer1_gpu_busy.nsys_metrics import LONGEST_PERIODS
+from layers.layer1_gpu_busy.reading_coverage import LOST_SHARE, TOO_LITTLE_KNOWN
 from layers.layer1_gpu_busy.sampled_word import SM_EFFECTIVE, SM_INEFFECTIVE
 from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.thresholds import Word
@@ -42,7 +44,7 @@ def _few_metrics(facts: TraceFacts) -> Outcome | None:
     if nsys is None or device is None or not (nsys.metric_rows or nsys.metric_counts):
         return None
     number = device.busy.device
-    mean = nsys.metrics_of(number).get(Metric.SM_ACTIVE_RATIO)
+    mean = nsys.sampled_of(number).get(Metric.SM_ACTIVE_RATIO)
     n = mean.n if mean is not None else 0
     said = f"{counted(n, 'sample')} of SM active in the window of device {number}"
     if n >= SERIES_MIN_SAMPLES:
@@ -54,6 +56,19 @@ def _few_metrics(facts: TraceFacts) -> Outcome | None:
         for count in of_sm
     ] or [f"{counted(nsys.metric_rows, 'row')} of GPU metrics, none named SM active"]
     return Outcome(True, f"{said} ({'; '.join(why)})")
+
+
+def _partly_sampled(facts: TraceFacts) -> Outcome | None:
+    nsys, device = facts.trace.nsys, facts.device
+    means = nsys.sampled_of(device.busy.device).values() if nsys is not None and device is not None else ()
+    if not means:
+        return None
+    partial = [mean.known for mean in means if mean.known.partial]
+    if not partial:
+        return Outcome(False, "each of the readings of GPU metrics has a value, and there are no holes")
+    said = [known.text + (": left out" if known.too_little else "") for known in partial]
+    doubt = facts.word is Word.DEVICE_BOUND and any(known.doubtful for known in partial)
+    return Outcome(True, "; ".join(said), Effect.DIRECTIONAL if doubt else Effect.NOTE)
 
 
 BUSY_WITH_IDLE_SMS = Guard(
@@ -88,4 +103,24 @@ FEW_GPU_METRICS = Guard(
     check=_few_metrics,
 )
 
-WIDTH_GUARDS: tuple[Guard[TraceFacts], ...] = (BUSY_WITH_IDLE_SMS, FEW_GPU_METRICS)
+GPU_METRICS_WITHOUT_VALUE = Guard(
+    code="PK183",
+    name="gpu-metrics-without-value",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="SM active as the mean of some of its readings.",
+    cause="Readings are NULL or cannot be (above 100 %, below 0), or a buffer overflowed and left a hole. "
+    "Device-op time is not touched; how full the busy device was is half known.",
+    detection=f"More than {limit(LOST_SHARE)} of the readings of a metric without a value, or of the device "
+    f"window more than {LONGEST_PERIODS} periods from one, under a device-bound ratio; a note otherwise. "
+    f"A metric of which less than {limit(TOO_LITTLE_KNOWN)} is known is left out.",
+    remedy="Record again with a lower --gpu-metrics-frequency, or for a shorter time.",
+    source="nsys user guide, GPU metrics; kineto PR 330 (negative values).",
+    check=_partly_sampled,
+)
+
+WIDTH_GUARDS: tuple[Guard[TraceFacts], ...] = (
+    BUSY_WITH_IDLE_SMS,
+    FEW_GPU_METRICS,
+    GPU_METRICS_WITHOUT_VALUE,
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layers.layer1_gpu_busy.reading_coverage import Coverage
 from parsers.nsys_model import NsysCapture, NsysDevice
 from parsers.series_model import Metric
 
@@ -40,7 +41,8 @@ class DeviceFacts:
 @dataclass(frozen=True, slots=True)
 class MetricMean:
     """The time-weighted mean of one sampled metric of one GPU over the device window (of the recording, where
-    `device` is None: the export does not tell which device that GPU is). n counts samples inside.
+    `device` is None: the export does not tell which device that GPU is). n counts samples inside; `known` is
+    of the readings of the whole recording, and of the time of the window.
     """
 
     metric: Metric
@@ -49,8 +51,7 @@ class MetricMean:
     device: int | None
     mean: float
     n: int
-    missing: int
-    out_of_range: int
+    known: Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,13 @@ class NsysFacts:
         return next((facts for facts in self.device_facts if facts.device == device), None)
 
     def metrics_of(self, device: int) -> dict[Metric, MetricMean]:
-        """The sampled metrics that are known to be of one device."""
+        """The sampled metrics that are known to be of one device, those left out of which too little is
+        known."""
+        sampled = self.sampled_of(device)
+        return {metric: mean for metric, mean in sampled.items() if not mean.known.too_little}
+
+    def sampled_of(self, device: int) -> dict[Metric, MetricMean]:
+        """The same with those that are left out."""
         return {mean.metric: mean for mean in self.metrics if mean.device == device}
 
     @property

@@ -8,13 +8,17 @@ buffer that overflowed) counts for a few periods only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.nsys_facts import MetricCount, MetricMean
+from layers.layer1_gpu_busy.reading_coverage import coverage_of
 from parsers.nsys_model import NsysDevice
-from parsers.series_model import Series
+from parsers.series_model import F64, Series
+from parsers.trace_model import I64
 
 LONGEST_PERIODS = 3
 """A step of more medians than this is a hole and counts as so many. perfkit's choice, as for other
@@ -35,7 +39,7 @@ def metric_means(
         device = device_of.get(series.device)
         window = recorded if device is None else windows.get(device)
         found = weighted_mean(series, window, base_time_ns) if window is not None else None
-        if found is not None:
+        if window is not None and found is not None:
             mean, n = found
             means.append(
                 MetricMean(
@@ -45,8 +49,7 @@ def metric_means(
                     device=device,
                     mean=mean,
                     n=n,
-                    missing=series.missing,
-                    out_of_range=series.out_of_range,
+                    known=replace(coverage_of(series), hole_share=hole_share(series, window, base_time_ns)),
                 )
             )
     return tuple(means)
@@ -81,11 +84,7 @@ def gpu_devices(metrics: Sequence[Series], devices: Sequence[NsysDevice]) -> dic
 
 def weighted_mean(series: Series, window: Window, base_time_ns: int) -> tuple[float, int] | None:
     """The mean over a window of the export's clock, and how many samples it rests on; None without any."""
-    if series.at_ns is None:
-        return None
-    at_ns = series.at_ns - base_time_ns
-    inside = (at_ns >= window.start_ns) & (at_ns < window.end_ns)
-    values, at_ns = series.values[inside], at_ns[inside]
+    at_ns, values = _inside(series, window, base_time_ns)
     if not len(values):
         return None
     steps = np.diff(at_ns)
@@ -94,3 +93,23 @@ def weighted_mean(series: Series, window: Window, base_time_ns: int) -> tuple[fl
     if not weights.any():
         return float(values.mean()), len(values)
     return float(np.average(values, weights=weights)), len(values)
+
+
+def hole_share(series: Series, window: Window, base_time_ns: int) -> float:
+    """The share of a window more than LONGEST_PERIODS after a sample, or after its start where none is yet.
+
+    A few samples have no period worth the name: 0 for fewer than SERIES_MIN_SAMPLES.
+    """
+    at_ns, _ = _inside(series, window, base_time_ns)
+    if len(at_ns) < SERIES_MIN_SAMPLES:
+        return 0.0
+    steps = np.diff(np.concatenate(([window.start_ns], at_ns, [window.end_ns])))
+    period = np.median(steps[steps > 0])
+    return float(np.maximum(steps - LONGEST_PERIODS * period, 0).sum() / window.length_ns)
+
+
+def _inside(series: Series, window: Window, base_time_ns: int) -> tuple[I64, F64]:
+    """Times on the export's clock and values of the samples inside a window."""
+    at_ns = series.at_ns - base_time_ns if series.at_ns is not None else np.empty(0, np.int64)
+    inside = (at_ns >= window.start_ns) & (at_ns < window.end_ns)
+    return at_ns[inside], series.values[: len(at_ns)][inside]

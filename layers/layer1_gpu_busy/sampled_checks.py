@@ -14,6 +14,8 @@ import numpy as np
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import SERIES_MIN_SAMPLES
 from layers.evidence.wording import FEW, counted, first_few, pct
+from layers.layer1_gpu_busy.reading_coverage import LOST_SHARE, coverage_of
+from layers.layer1_gpu_busy.sampled_cards import SHARES
 from layers.layer1_gpu_busy.sampled_model import (
     BUSY_METRICS,
     EntitySamples,
@@ -44,9 +46,8 @@ MOVED_BYTES = 1 << 30
 IDLE_INSIDE_SHARE = 0.5
 """Of the samples from the first to the last above 0. perfkit's choice: under steady load a service, however
 slow its host, runs some kernel in nearly every period of the sampler."""
-LOST_SHARE = 0.05
 HOLE_SHARE = 0.2
-"""Of samples, and of time: beyond these what is missing could turn the mean. perfkit's choice."""
+"""Of the time: beyond this what is missing could turn the mean. perfkit's choice."""
 
 OTHER_FAILURES = (
     FailureKind.NO_HOST_ENGINE,
@@ -75,6 +76,11 @@ class SampledFacts:
 
 def _primary(stats: Stats) -> MetricStats | None:
     return next((stats[metric] for metric in BUSY_METRICS if metric in stats), None)
+
+
+def scarcest(stats: Stats) -> int:
+    """Samples of the busy metric that has fewest: a word rests on all of them."""
+    return min((stats[metric].n for metric in BUSY_METRICS if metric in stats), default=0)
 
 
 def no_values(facts: SampledFacts) -> Outcome | None:
@@ -108,10 +114,24 @@ def _fields(entity: EntitySamples) -> set[str]:
     return {series.field for series in entity.series.values()}
 
 
-def few_values(facts: SampledFacts) -> Outcome | None:
-    if facts.primary is None:
+def partly_known(facts: SampledFacts) -> Outcome | None:
+    judged = _primary(facts.entity.whole_stats) if facts.entity else None
+    if facts.entity is None or judged is None:
         return None
-    n, moments = facts.primary.n, facts.entity.moments if facts.entity else None
+    known = {metric: coverage_of(one) for metric, one in facts.entity.series.items() if metric in SHARES}
+    partial = [coverage.text for coverage in known.values() if coverage.partial]
+    if not partial:
+        return Outcome(False, f"each of {counted(known[judged.metric].readings, 'reading')} has a value")
+    if known[judged.metric].too_little:
+        return Outcome(True, "; ".join(partial))
+    doubt = any(known[m].usable and known[m].doubtful for m in BUSY_METRICS if m in known)
+    return Outcome(True, "; ".join(partial), Effect.DIRECTIONAL if doubt else Effect.NOTE)
+
+
+def few_values(facts: SampledFacts) -> Outcome | None:
+    if facts.primary is None or facts.entity is None:
+        return None
+    n, moments = scarcest(facts.entity.active_stats), facts.entity.moments
     few = min(n, moments or n) < SERIES_MIN_SAMPLES
     advice = f": sample {SERIES_MIN_SAMPLES} times or more under load" if few else ""
     at = f" at {counted(moments, 'different time')}" if moments is not None and moments < n else ""

@@ -19,7 +19,7 @@ from layers.evidence.wording import counted, first_few
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.guards_sampled import IDLE_THROUGHOUT, NO_SAMPLED_VALUES, SAMPLED_GUARDS
 from layers.layer1_gpu_busy.sampled_cards import SHARES, judged_entities, known_shares, processes_on
-from layers.layer1_gpu_busy.sampled_checks import SampledFacts
+from layers.layer1_gpu_busy.sampled_checks import SampledFacts, scarcest
 from layers.layer1_gpu_busy.sampled_findings import Samples, card_findings
 from layers.layer1_gpu_busy.sampled_model import BUSY_METRICS, PERCENT, EntitySamples, SampledAnalysis
 from layers.layer1_gpu_busy.sampled_word import Reading, Shares, read_shares
@@ -151,10 +151,9 @@ def _left_out(cards: Sequence[JudgedCard], lost: Sequence[JudgedCard]) -> str:
 def samples_of(card: JudgedCard, cards: Sequence[JudgedCard] = ()) -> Samples:
     """What the word of a standing card rests on; `cards` are those that may repeat it."""
     assert card.entity is not None
-    n = next((card.entity.active_stats[m].n for m in SHARES if m in card.entity.active_stats), 0)
     captures = [_capture(other, card) for other in cards if _repeats(other, card)]
     windows = count_captures(_capture(card, card), captures) if captures and card.entity.timed else 1
-    return Samples(n, card.entity.seconds, windows)
+    return Samples(scarcest(card.entity.active_stats), card.entity.seconds, windows)
 
 
 def _repeats(other: JudgedCard, card: JudgedCard) -> bool:

@@ -53,8 +53,9 @@ def show_nsys(traces: Iterable[TraceAnalysis]) -> None:
         output.line()
         output.paragraph("nsys", name + "; ".join(_making(nsys)))
         for mean in nsys.metrics:
-            n = counted(mean.n, "sample")
-            output.paragraph("", f"{mean.field.split(' [')[0]} of GPU {mean.gpu}: {pct(mean.mean)} (n = {n})")
+            what, n = f"{mean.field.split(' [')[0]} of GPU {mean.gpu}", counted(mean.n, "sample")
+            said = "left out (PK183)" if mean.known.too_little else pct(mean.mean)
+            output.paragraph("", f"{what}: {said} (n = {n})")
         if nsys.os_window_ns is not None:
             output.paragraph("waits", _waits(nsys, nsys.os_window_ns))
 
