@@ -164,12 +164,22 @@ class NsysFile:
             return True  # a damaged one had rows, and its reader says what was lost
 
     def count(self, table: str) -> int:
-        """Rows of a table, by the last row id where it has one, since to count them would read all of it."""
+        """Rows of a table, in the version that is read; 0 where it is absent."""
+        name = self.find(table)
+        return self.count_itself(name) if name is not None else 0
+
+    def count_itself(self, name: str) -> int:
+        """Rows of the table of exactly this name, by the last row id where it has one, since to count them
+        would read all of it."""
         try:
-            last = next(self.rows(table, "max(rowid)"), (0,))[0] or 0
+            last = self._one(name, "max(rowid)") or 0
         except UnreadableInput:
             last = None  # a table WITHOUT ROWID
-        return last if isinstance(last, int) else int(next(self.rows(table, "count(*)"), (0,))[0])
+        return last if isinstance(last, int) else int(self._one(name, "count(*)"))
+
+    def _one(self, name: str, value: str) -> Any:
+        blocks = self._blocks_of(name, value, "", may_hide_device_work=False)
+        return next(blocks, [(0,)])[0][0]
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table is there with all of these columns."""
@@ -185,10 +195,16 @@ class NsysFile:
         self, table: str, columns: str, where: str = "", *, may_hide_device_work: bool
     ) -> Iterator[list[Row]]:
         """Rows of a table, BLOCK_ROWS at a time; where the file is damaged, those up to the damage."""
-        name, read, damage = self.find(table), 0, None
+        name = self.find(table)
         if name is None:
             self._miss_view(table, may_hide_device_work)
             return
+        yield from self._blocks_of(name, columns, where, may_hide_device_work=may_hide_device_work)
+
+    def _blocks_of(
+        self, name: str, columns: str, where: str, *, may_hide_device_work: bool
+    ) -> Iterator[list[Row]]:
+        read, damage = 0, None
         cursor: Iterator[Row] | None = None
         while damage is None:
             rows: list[Row] = []
@@ -270,9 +286,7 @@ class NsysFile:
     def as_array(self, rows: Sequence[Row], width: int, table: str) -> I64:
         """Rows of integers; one with a number beyond 64 bits is all NULL. Raises UnreadableInput for text."""
         try:
-            values = _integers(rows, width)
-        except OverflowError:
-            values = _integers([row if all(map(_fits, row)) else (NULL,) * width for row in rows], width)
+            values = _integers_that_fit(rows, width)
         except (TypeError, ValueError) as error:
             raise UnreadableInput(f"{self.path}: table {table} holds text where a number belongs") from error
         return values.reshape(-1, width)
@@ -305,6 +319,19 @@ def _integers(rows: Sequence[Row], width: int) -> I64:
     return np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
 
 
+def _integers_that_fit(rows: Sequence[Row], width: int) -> I64:
+    """The same with NULL for every number of a row that has one beyond 64 bits."""
+    try:
+        return _integers(rows, width)
+    except OverflowError:
+        return _integers([row if all(map(_fits, row)) else (NULL,) * width for row in rows], width)
+
+
 def _fits(value: object) -> bool:
-    """Whether a cell is no number, or one of 64 bits: a REAL may hold 1e308 or infinity."""
-    return not isinstance(value, float) or -INT64_END <= value < INT64_END
+    """Whether a cell is no number, or one of 64 bits: a REAL may hold 1e308, a TEXT any digits."""
+    if not isinstance(value, float | str):
+        return True
+    try:
+        return -INT64_END <= (value if isinstance(value, float) else int(value)) < INT64_END
+    except ValueError:
+        return True

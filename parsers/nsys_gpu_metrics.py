@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from parsers.errors import UnreadableInput
+from parsers.loss import Loss
 from parsers.nsys_file import NsysFile, Row
 from parsers.nsys_times import FARTHEST_NS
 from parsers.sampled_cells import is_plain
@@ -183,43 +184,47 @@ def _read_json(file: NsysFile, found: Found) -> None:
     time = _time(file, JSON_TABLE)
     if time is None or not file.has(JSON_TABLE, "typeId", "data"):
         return
-    columns = f"typeId, {time}, data"
-    for rows in file.blocks(JSON_TABLE, columns, _where_gpu_metrics(file), may_hide_device_work=False):
+    columns, where, unread = f"typeId, {time}, data", _where_gpu_metrics(file), 0
+    for rows in file.blocks(JSON_TABLE, columns, where, may_hide_device_work=False):
         block: dict[tuple[Kind, Metric], list[tuple[float, float]]] = defaultdict(list)
         for type_id, at_ns, data in rows:
-            for metric, name, value in _json_values(data) if isinstance(type_id, int) else ():
+            decoded = _decoded(data)
+            unread += decoded is None
+            for metric, name, value in _json_values(decoded or {}) if isinstance(type_id, int) else ():
                 block[(type_id, name), metric].append((_number(at_ns), value))
         for key, samples in block.items():
             at_ns, pct = np.array(samples, np.float64).T
             found.setdefault(key, _Samples(str(key[0][1]))).add(at_ns, pct)
+    if unread and where:  # without it, they may be of anything
+        what = f"{unread:,} rows of GPU metrics in {JSON_TABLE} are no JSON that can be read: left out"
+        file.losses.append(Loss(what, -1, 0, unread, may_hide_device_work=False))
 
 
 def _where_gpu_metrics(file: NsysFile) -> str:
     """The WHERE of the samples among all generic events, empty where the export does not tell them apart."""
     if not file.has(JSON_SOURCES, "sourceId", "data") or not file.has(JSON_TYPES, "typeId", "sourceId"):
         return ""
-    named = (
-        (source, _decoded(data).get("Name")) for source, data in file.rows(JSON_SOURCES, "sourceId, data")
-    )
-    sources = {source for source, name in named if name == JSON_SOURCE_NAME}
+    described = file.rows(JSON_SOURCES, "sourceId, data")
+    named = ((source, _decoded(data) or {}) for source, data in described)
+    sources = {source for source, about in named if about.get("Name") == JSON_SOURCE_NAME}
     rows = file.rows(JSON_TYPES, "typeId, sourceId")
     types = [str(t) for t, source in rows if source in sources and isinstance(t, int)]
     return f"WHERE typeId IN ({', '.join(types)})"
 
 
-def _json_values(data: object) -> Iterator[tuple[Metric, str, float]]:
-    for name, value in _decoded(data).items():
+def _json_values(decoded: Mapping[str, object]) -> Iterator[tuple[Metric, str, float]]:
+    for name, value in decoded.items():
         metric = metric_of(name)
         if metric is not None:
             yield metric, name, _number(value)
 
 
-def _decoded(data: object) -> dict[str, object]:
-    """A JSON object; empty for anything else."""
+def _decoded(data: object) -> dict[str, object] | None:
+    """A JSON object; None for anything else, and for one that is nested too deep."""
     try:
         return msgspec.json.decode(str(data), type=dict[str, object])
-    except msgspec.DecodeError:
-        return {}
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _number(value: object) -> float:

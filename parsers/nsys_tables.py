@@ -143,7 +143,7 @@ def inventory(file: NsysFile) -> list[CategoryCount]:
     rows += [_row(file, table, role) for table, role in READ_ON_HOST.items()]
     known = {file.find(PREFIX + suffix) for suffix in (*WORK_TABLES, *NOT_DEVICE_TIME)}
     rows += [
-        _row(file, table, Role.UNKNOWN_DEVICE)
+        CategoryCount(table, "row", file.count_itself(table), str(Role.UNKNOWN_DEVICE))
         for table, columns in sorted(file.tables.items())
         if table.startswith(PREFIX)
         and table not in known

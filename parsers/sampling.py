@@ -7,7 +7,7 @@ cannot have is left out and counted; times that go back are kept in the order of
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -96,6 +96,16 @@ class Sampling:
             self.lose(f"a series beyond {MAX_SERIES:,}: not kept", 0)
             return _Unkept(metric, device)
         return column
+
+    def rename(self, names: Mapping[str, tuple[str, int]]) -> None:
+        """Call entities by another name and device: what names a card may be known at the end alone."""
+        columns = {
+            (metric, field, names[entity][0] if entity in names else entity, pid): column
+            for (metric, field, entity, pid), column in self._columns.items()
+        }
+        for (_, _, entity, _), column in self._columns.items():
+            column.device = names[entity][1] if entity in names else column.device
+        self._columns = columns
 
     def add_sample(self, sample: PlainSample) -> None:
         """One sample of a server's own metric."""

@@ -65,11 +65,12 @@ def _launches(subject: Subject, stats: LaunchStats) -> Iterator[Paragraph]:
         f"median queue {stats.queue_depth_p50:,.0f}",
         f"launch to start {time_text(stats.delay_p50_ns)} at the median",
     ]
+    of_all = "" if stats.tied_launches == stats.launches else f" (n = {stats.launches:,})"
     if stats.call_p50_ns is not None:
-        parts.append(f"a call {time_text(stats.call_p50_ns)}")
+        parts.append(f"a call {time_text(stats.call_p50_ns)}{of_all}")
     if stats.rate_per_s is not None:
-        parts.append(f"{stats.rate_per_s:,.0f} launches/s")
-    basis = subject.basis(stats.launches, "launches", "launch calls against starts on the device")
+        parts.append(f"{stats.rate_per_s:,.0f} launches/s{of_all}")
+    basis = subject.basis(stats.tied_launches, "launches", "launch calls against starts on the device")
     yield Paragraph("Launches", "; ".join(parts), basis)
 
 

@@ -27,6 +27,9 @@ SPREAD_COLUMNS = (
     *(Column(title, numeric=True) for title in ("minimum", "median", "maximum")),
 )
 
+NONE_FOLLOWS = ("none follows", "", "")
+"""For the idle time after steps that are the last."""
+
 Timed = tuple[Step, StepTime]
 
 
@@ -41,7 +44,6 @@ def steps_table(subject: Subject, anatomy: Anatomy) -> Table | None:
     basis = subject.basis(len(timed), "steps", f"first to last operation of each ({_found(anatomy.steps)})")
     if len(timed) <= EACH_UP_TO:
         rows = [_row(*pair) for pair in timed]
-        rows[-1] = (*rows[-1][:-1], "none follows")
         return Table("Steps", EACH_COLUMNS, tuple(rows), basis)
     spreads = tuple(row for kind in _kinds(timed) for row in _spread(kind))
     return Table("Steps, their spread", SPREAD_COLUMNS, spreads, basis)
@@ -53,7 +55,8 @@ def _found(steps: Steps) -> str:
 
 def _row(step: Step, time: StepTime) -> tuple[Name | str, ...]:
     times = (_length(time), time.busy_ns, time.idle_ns)
-    name, after = Name(shorten(step.name, NAME_CHARACTERS)), time_text(time.idle_after_ns)
+    name = Name(shorten(step.name, NAME_CHARACTERS))
+    after = NONE_FOLLOWS[0] if time.idle_after_ns is None else time_text(time.idle_after_ns)
     return name, f"{step.operations:,}", *map(time_text, times), pct(_busy_share(time)), after
 
 
@@ -68,7 +71,7 @@ def _kinds(timed: Sequence[Timed]) -> list[list[Timed]]:
 def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
     """One row per quantity, with its extremes and its middle."""
     times = [time for _, time in timed]
-    quantities: tuple[tuple[str, Callable[[StepTime], float], Callable[[float], str]], ...] = (
+    quantities: tuple[tuple[str, Callable[[StepTime], float | None], Callable[[float], str]], ...] = (
         ("on the device", _length, time_text),
         ("busy", lambda time: time.busy_ns, time_text),
         ("idle", lambda time: time.idle_ns, time_text),
@@ -77,9 +80,10 @@ def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
     )
     rows = []
     for number, (what, value, write) in enumerate(quantities):
-        values = [value(time) for time in times]
+        values = [found for time in times if (found := value(time)) is not None]
         name, n = ("", "") if number else (Name(timed[0][0].kind), f"{len(timed):,}")
-        rows.append((name, n, what, *map(write, (min(values), median(values), max(values)))))
+        spread = (min(values), median(values), max(values)) if values else ()
+        rows.append((name, n, what, *(map(write, spread) if spread else NONE_FOLLOWS)))
     return rows
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from layers.collectors import bounded
 from layers.collectors.bounded import ProbeFailed, output_of
+from tests.conftest import REPOSITORY
+from tests.process_trees import TREE, tree_ids, wait_until_gone
 
 
 def python(code: str, timeout_s: float = 30) -> bytes:
@@ -36,3 +41,36 @@ def test_a_program_that_closes_its_output_and_stays_is_given_up() -> None:
 def test_a_program_that_fails_says_why_by_its_last_line() -> None:
     with pytest.raises(ProbeFailed, match="no such card"):
         python("import sys; sys.exit('first\\nno such card')")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_probe_and_what_it_started_end_with_perfkit(number: signal.Signals, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    shell = f"sleep 1000 & echo $! $$ > {started}.part; mv {started}.part {started}; wait"
+    code = f"from layers.collectors.bounded import output_of; output_of(['sh', '-c', {shell!r}], 900)"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, stderr=subprocess.DEVNULL) as asking:
+        ids = tree_ids(started)
+        asking.send_signal(number)
+    wait_until_gone(ids)
+
+
+def test_a_probe_that_is_given_up_leaves_nothing_whatever_session_it_moved_to(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    waits = f"import os, time\nwhile not os.path.exists({str(began)!r}): time.sleep(0.01)\n"
+    prints = "import sys\nwhile True: sys.stdout.write('y' * 65536)"
+    tree = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {TREE!r}, {str(began)!r}])\n"
+    with pytest.raises(ProbeFailed, match="it printed more than"):
+        python(tree + waits + prints)
+    wait_until_gone(tree_ids(began))
+
+
+HELPER = "import subprocess\nh = subprocess.Popen(['sleep', '1000'], start_new_session=True{})\nprint(h.pid)"
+
+
+def test_a_helper_that_holds_the_output_open_is_neither_waited_for_nor_left() -> None:
+    wait_until_gone([int(python(HELPER.format("")))])
+
+
+def test_a_helper_that_holds_nothing_is_looked_for_where_the_code_is_unknown() -> None:
+    quiet = HELPER.format(", stdout=-3, stderr=-3")
+    wait_until_gone([int(output_of([sys.executable, "-c", quiet], 30, starts_others=True))])

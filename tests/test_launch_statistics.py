@@ -67,6 +67,13 @@ def test_a_graph_launch_has_one_delay_to_its_first_operation() -> None:
     assert found.correlated_ops == 5
 
 
+def test_launches_without_recorded_work_are_in_no_queue() -> None:
+    ops = [kernel(10, 20, correlation=1)]
+    host = [call(0, 1, correlation=1), call(30, 31, correlation=2), call(40, 41, correlation=3)]
+    found = statistics(ops, host)
+    assert (found.launches, found.tied_launches, found.empty_queue_share) == (3, 1, 1.0)
+
+
 def test_rate_counts_intervals_between_launches() -> None:
     ops = [kernel(10_000_000 * i + 9, 10_000_000 * i + 10, correlation=i + 1) for i in range(3)]
     host = [call(10_000_000 * i, 10_000_000 * i + 1, correlation=i + 1) for i in range(3)]

@@ -22,6 +22,7 @@ from tests.writers.nsys import PREFIX, NsysBuilder
 KERNEL = PREFIX + "KERNEL"
 RECORDED_NS = 1_000_000_000
 ABSURD = (None, "abc", b"\x00\xff", -1, 0.5, 1e308, float("inf"), 1 << 40, (1 << 63) - 1, -(1 << 63))
+ABSURD_CELLS = (*ABSURD, "9" * 30, "9" * 5_000, '{"SM Active": ' + "[" * 100_000)
 
 
 def steady(kernels: int = 40) -> NsysBuilder:
@@ -126,12 +127,15 @@ def test_an_unfinished_write_beside_the_export_is_named(tmp_path: Path) -> None:
         ("end", (1 << 63) - 1, "1 device operations at a time outside the recording"),
         ("end", RECORDED_NS + OVERSHOOT_NS + 1, "1 device operations at a time outside the recording"),
         ("start", 1e308, "1 rows of CUPTI_ACTIVITY_KIND_KERNEL without a time or an id"),
+        ("start", "9" * 30, "1 rows of CUPTI_ACTIVITY_KIND_KERNEL without a time or an id"),
         ("end", float("inf"), "1 rows of CUPTI_ACTIVITY_KIND_KERNEL without a time or an id"),
         ("deviceId", 5 << 32, "1 rows of CUPTI_ACTIVITY_KIND_KERNEL name no device"),
         ("deviceId", -3, "1 rows of CUPTI_ACTIVITY_KIND_KERNEL name no device"),
     ],
 )
-def test_one_absurd_row_is_dropped_and_counted(column: str, value: float, says: str, tmp_path: Path) -> None:
+def test_one_absurd_row_is_dropped_and_counted(
+    column: str, value: float | str, says: str, tmp_path: Path
+) -> None:
     export = steady()
     export.tables[KERNEL][7][column] = value
     trace = trace_of(export.write(tmp_path / "t.sqlite"))
@@ -168,7 +172,7 @@ def test_any_value_in_any_cell_gives_a_result_or_a_refusal(data: st.DataObject) 
         for _ in range(data.draw(st.integers(1, 3))):
             table = data.draw(st.sampled_from(tables))
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
-            column, value = data.draw(st.sampled_from(columns)), data.draw(st.sampled_from(ABSURD))
+            column, value = data.draw(st.sampled_from(columns)), data.draw(st.sampled_from(ABSURD_CELLS))
             one = f"SELECT min(rowid) FROM {quoted(table)}"
             update = f'UPDATE OR IGNORE {quoted(table)} SET "{column}" = ?'
             if not (table == "StringIds" and column == "id"):
@@ -179,3 +183,21 @@ def test_any_value_in_any_cell_gives_a_result_or_a_refusal(data: st.DataObject) 
             analyse_export(read_nsys_export(str(path)))
         except PerfkitError as error:
             assert str(path) in str(error)
+
+
+def test_text_beside_a_number_beyond_64_bits_is_refused_in_one_line(tmp_path: Path) -> None:
+    export = steady()
+    export.tables[KERNEL][7]["start"], export.tables[KERNEL][8]["end"] = 1e308, "abc"
+    with pytest.raises(UnreadableInput, match="holds text where a number belongs"):
+        read_nsys_export(str(export.write(tmp_path / "t.sqlite")))
+
+
+def test_json_that_is_nested_too_deep_is_a_reading_lost(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.kernel("k", 10, 10)
+    export.json_metrics(0, [(1, {"SM Active": "20"})])
+    deep = {**export.tables["GENERIC_EVENTS"][0], "data": '{"SM Active": ' + "[" * 100_000}
+    export.tables["GENERIC_EVENTS"].append(deep)
+    found = read_nsys_export(str(export.write(tmp_path / "t.sqlite")))
+    assert [series.values.tolist() for series in found.metrics] == [[0.2]]
+    assert [loss.what.partition(" in ")[0] for loss in found.trace.losses] == ["1 rows of GPU metrics"]

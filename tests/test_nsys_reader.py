@@ -11,6 +11,7 @@ from layers.layer1_gpu_busy.busy import kernel_time, ops_of
 from layers.layer1_gpu_busy.copies import direction_of
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
+from parsers.chrome_categories import Role
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE, NsysExport, Trouble
 from parsers.nsys_sqlite import read_nsys_export
 from parsers.trace_model import GRAPH, KERNEL, MEMCPY, MEMSET, DeviceTrace
@@ -77,6 +78,18 @@ def test_versions_of_a_table_are_found_by_their_suffix(tmp_path: Path) -> None:
     export.kernel("a", 10, 5)
     export.tables[PREFIX + "KERNEL_V2"] = export.tables.pop(PREFIX + "KERNEL")
     assert names_of(read(export, tmp_path).trace) == ["a"]
+
+
+@pytest.mark.parametrize("old", [0, 2])
+def test_the_rows_of_an_older_version_of_a_table_are_counted_apart(old: int, tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.kernel("a", 10, 5)
+    (row,) = export.tables[PREFIX + "KERNEL"]
+    export.tables |= {PREFIX + "KERNEL": [row] * old, PREFIX + "KERNEL_V2": [row] * 3}
+    trace = read(export, tmp_path).trace
+    assert len(trace.device_ops) == 3
+    unknown = [(one.category, one.events) for one in trace.inventory if one.role == Role.UNKNOWN_DEVICE]
+    assert unknown == [(PREFIX + "KERNEL", old)] * bool(old)
 
 
 def test_only_the_last_version_suffix_of_a_call_is_cut(tmp_path: Path) -> None:

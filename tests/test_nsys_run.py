@@ -100,9 +100,9 @@ def test_the_whole_launch_is_wrapped_exported_and_judged(
 
 
 def test_options_choose_the_stretch_and_how_graphs_are_recorded(nsys: FakeNsys) -> None:
-    nsys.run("--graphs", "node", "--delay", "60", "--duration", "2.5", "--", "true")
+    nsys.run("--graphs", "node", "--delay", "1234567.5", "--duration", "60", "--", "true")
     profile = nsys.calls()[0]
-    assert {"--cuda-graph-trace=node", "--delay=60", "--duration=2.5"} <= set(profile)
+    assert {"--cuda-graph-trace=node", "--delay=1234567.5", "--duration=60"} <= set(profile)
     assert profile[-1] == "true"
 
 
@@ -197,6 +197,19 @@ def test_no_recording_is_no_result(
     assert says in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("export", [None, "junk"])
+def test_an_export_that_is_no_database_is_told_as_one(
+    export: str | None, nsys: FakeNsys, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = nsys.folder / "made_before.sqlite"
+    if export is None:
+        (nsys.folder / "bin" / "cp").symlink_to("/bin/true")
+    else:
+        made.write_text(export)
+    assert nsys.run("--", "true") == 4
+    assert "nsys export wrote no SQLite database; the report itself is kept" in capfd.readouterr().err
+
+
 def test_attaching_is_refused_with_the_reason(nsys: FakeNsys, capfd: pytest.CaptureFixture[str]) -> None:
     assert nsys.run("--pid", "4242") == 2
     said = capfd.readouterr().err
@@ -223,6 +236,8 @@ def test_without_nsys_one_line_says_what_is_missing(
         (["--graphs", "all", "--", "true"], "--graphs is graph or node, not all"),
         (["--duration", "0", "--", "true"], "--duration 0: must be more than 0 s"),
         (["--delay", "nan", "--", "true"], "--delay nan: must be more than 0 s"),
+        (["--duration", "inf", "--", "true"], "--duration inf: must be more than 0 s and at most"),
+        (["--", ""], "name the command to record after --"),
     ],
 )
 def test_what_nsys_would_misread_is_refused_before_anything_runs(

@@ -236,3 +236,11 @@ def test_a_card_that_nobody_saw_at_the_end_is_only_a_hint(asked_s: float, fires:
     checked = {c.code: c for c in judge(made).guards}["PK028"]
     assert checked.fired is fires
     assert judge(made).verdict.directional is fires
+
+
+def test_a_server_that_was_asked_for_too_long_tells_nothing() -> None:
+    late = Section("server", {}, {"everything": "no answer in 40 s"})
+    checked = check(facts(sections=[late]), "server-tells-nothing")
+    assert checked is not None and checked.fired
+    assert checked.message == "no answer in 40 s"
+    assert check(facts(), "server-tells-nothing") is None

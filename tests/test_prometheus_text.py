@@ -112,3 +112,46 @@ def test_a_bad_line_costs_nothing_but_itself(path: Path) -> None:
 def test_a_time_that_no_clock_shows_is_none(path: Path, stamp: str) -> None:
     (series,) = read(path, f'DCGM_FI_DEV_GPU_UTIL{{gpu="0"}} 5 {stamp}').series
     assert series.at_ns is None and series.values.tolist() == [5.0]
+
+
+def sm(value: float, at: str = "", **labels: str) -> str:
+    named = ",".join(f'{name}="{text}"' for name, text in {"gpu": "0", **labels}.items())
+    return f"DCGM_FI_PROF_SM_ACTIVE{{{named}}} {value} {at}".rstrip()
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "names"),
+    [
+        (("h1", "GPU-a"), ("h2", "GPU-b"), ["gpu 0 of h1", "gpu 0 of h2"]),
+        (("h1", ""), ("h2", ""), ["gpu 0 of h1", "gpu 0 of h2"]),
+        (("h1", "GPU-a"), ("h1", "GPU-b"), ["gpu 0 of GPU-a", "gpu 0 of GPU-b"]),
+    ],
+)
+def test_cards_of_several_hosts_are_not_one(
+    path: Path, one: tuple[str, str], two: tuple[str, str], names: list[str]
+) -> None:
+    lines = [sm(value, Hostname=h, UUID=u) for _ in range(3) for value, (h, u) in ((0.9, one), (0.1, two))]
+    found = read(path, *lines).series
+    assert [(s.entity, s.device, s.values.tolist()) for s in found] == [
+        (names[0], NO_DEVICE, [0.9] * 3),
+        (names[1], NO_DEVICE, [0.1] * 3),
+    ]
+
+
+def test_a_reading_that_an_exporter_repeats_for_every_pod_counts_once(path: Path) -> None:
+    scrape = ["# TYPE DCGM_FI_PROF_SM_ACTIVE gauge", sm(0.5, pod="x"), sm(0.5, pod="y")]
+    plain = [sm(0.5, pod="x"), sm(0.5, pod="y")]
+    other = [sm(0.5, pod=pod) for pod in ("y", "z")]
+    timed = [sm(0.5, str(1751410836000 + n), pod=pod) for n in range(3) for pod in ("x", "y")]
+    for lines in (scrape * 3, plain * 3, [*scrape, scrape[0], *other, *scrape], timed):
+        file = read(path, *lines)
+        assert [(s.entity, s.device, s.values.tolist()) for s in file.series] == [("gpu 0", 0, [0.5] * 3)]
+        assert file.losses == ()
+
+
+def test_two_values_of_one_reading_are_told(path: Path) -> None:
+    file = read(path, sm(0.5, pod="x"), sm(0.7, pod="y"))
+    assert [s.values.tolist() for s in file.series] == [[0.5]]
+    assert [loss.what for loss in file.losses] == [
+        "line 2: another value of a reading that stands above: left out"
+    ]

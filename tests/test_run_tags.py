@@ -24,6 +24,7 @@ from layers.evidence.verdict import Exit
 from layers.layer1_gpu_busy.annotations import FAMILIES, read_tag
 from perfkit.cli.app import main
 from tests.conftest import REPOSITORY
+from tests.process_trees import wait_until_gone
 
 TORCH = """
 import os
@@ -432,3 +433,63 @@ def test_counts_of_an_investigation_are_kept_as_an_artifact(
     (artifact,) = (program.folder / "kept" / "artifacts").glob("tagged-calls*.jsonl")
     assert json.loads(artifact.read_text().splitlines()[0])["tag"] == "schedule"
     assert "schedule" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "cannot be started: Exec format error"),
+        ("#!", "cannot be started: "),
+        ("echo served\n", "cannot be started: Exec format error"),
+        ("#!/nonexistent/python3\n", "cannot be started: No such file or directory"),
+        ('#!/usr/bin/env "python\n', ""),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_one_line(
+    text: str, says: str, program: Program, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = program.file("start", text)
+    script.chmod(0o755)
+    code = main(["run", "--tag", STEP, "--no-record", "--", str(script)])
+    said = capfd.readouterr().err
+    assert code in ((2,) if says else (4, 127))
+    assert says in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("module", "code"),
+    [
+        ("import sys; sys.stdout = open('/dev/null', 'w')", 0),
+        ("import os; os.dup2(os.open('/dev/null', 1), 1)", 0),
+        ("import sys; sys.stdout.close()", 0),
+        ("import os; os._exit(0)", 2),
+        ("import os; print('{}', flush=True); os._exit(0)", 2),
+    ],
+)
+def test_the_check_of_tags_has_an_answer_or_says_that_there_is_none(
+    module: str, code: int, program: Program
+) -> None:
+    program.file("engine/odd.py", f"{module}\ndef f(): pass\n")
+    found, _, said = program.run("--tag", "f=engine.odd:f", script="pass")
+    assert (found == 2) == (code == 2), said
+    assert ("it gave no answer" in said) == (code == 2)
+
+
+def test_a_python_that_is_none_gives_no_answer(program: Program) -> None:
+    code, _, said = program.run("--tag", STEP, "--python", "/bin/true", script="pass")
+    assert (code, "(--python names the command's)" in said) == (2, True)
+
+
+def test_a_helper_that_a_module_starts_is_taken_down_after_the_check(program: Program) -> None:
+    starts = """
+        import subprocess
+        helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        with open("helpers", "a") as file:
+            file.write(f"{helper.pid}\\n")
+        def f(): pass
+    """
+    program.file("engine/helped.py", starts)
+    assert program.run("--tag", "f=engine.helped:f", script="pass")[0] != 70
+    (helper,) = (program.folder / "helpers").read_text().split()
+    wait_until_gone([int(helper)])

@@ -38,7 +38,8 @@ INFO = {
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts a server with these pages and returns its address; a page of b"hang" never comes."""
+    """Starts a server with these pages and returns its address; a page of b"hang" never comes, and one that
+    begins with b"drip" never ends."""
     servers: list[ThreadingHTTPServer] = []
     released = threading.Event()
 
@@ -51,7 +52,9 @@ def serve() -> Iterator[Serve]:
                     return
                 self.send_response(200 if page is not None else 404)
                 self.end_headers()
-                self.wfile.write(page or b"")
+                self.wfile.write((page or b"").removeprefix(b"drip"))
+                while page is not None and page.startswith(b"drip") and not released.wait(0.01):
+                    self.wfile.write(b" ")
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -109,6 +112,11 @@ def test_an_endless_answer_is_cut(serve: Serve, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(server_config, "MAX_ANSWER_BYTES", 10)
     with pytest.raises(ProbeFailed, match="of answer"):
         fetch_json(serve({"/x": b'"' + b"a" * 100 + b'"'}) + "/x")
+
+
+def test_an_answer_that_only_drips_is_given_up(serve: Serve) -> None:
+    with pytest.raises(ProbeFailed, match="timed out before the answer ended"):
+        fetch_json(serve({"/server_info": b"drip{"}) + "/server_info", timeout_s=0.3)
 
 
 def test_nobody_there_is_said() -> None:

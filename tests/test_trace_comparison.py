@@ -144,13 +144,17 @@ def test_a_unit_is_told_in_parts_and_in_all() -> None:
 def test_idle_time_until_the_next_step_counts_where_both_sides_know_it() -> None:
     a, b = side("A", *stepped(50, n=4)), side("B", *stepped(80, n=2))
     timed = replace(a, analysis=replace(a.analysis, step_times=(StepTime(50, 50, 100),) * 4))
-    after = (StepTime(80, 20, 30), StepTime(80, 20, 0))
+    after = (StepTime(80, 20, 30), StepTime(80, 20, None))
     other = replace(b, analysis=replace(b.analysis, step_times=after))
     assert time_rows(compare_traces(timed, other))[2:] == (
-        ("idle until the next", 100, 15),
-        ("in all", 200, 115),
+        ("idle until the next", 100, 30),
+        ("in all", 200, 130),
     )
-    assert [what for what, *_ in time_rows(compare_traces(timed, b))] == ["busy", "idle", "in all"]
+    last = replace(b, analysis=replace(b.analysis, step_times=(StepTime(80, 20, None),) * 2))
+    for unknown in (b, last):
+        compared = compare_traces(timed, unknown)
+        assert [what for what, *_ in time_rows(compared)] == ["busy", "idle", "in all"]
+        assert "B: no step follows these" in compared.caveats[-1]
 
 
 def test_idle_time_is_compared_by_cause_as_shares_of_the_windows() -> None:

@@ -20,10 +20,15 @@ from pathlib import Path
 
 from layers.collectors.bounded import ProbeFailed, output_of
 from parsers.errors import InvalidMeasurement, UsageError
+from parsers.nsys_file import looks_like_nsys
 from parsers.nsys_model import GRAPH_MODE, NODE_MODE
 
 PROBE_TIMEOUT_S = 30.0
 """nsys takes a few seconds to look at the GPUs of a machine."""
+EXPORT_TIMEOUT_S = 3600.0
+"""perfkit's choice: an export writes tens of MB a second, and a recording of many GB is too large to read."""
+LONGEST_S = 30.0 * 86_400
+"""Of --delay and --duration: a month."""
 METRICS_HZ = 1_000
 """A tenth of nsys's default: means over a second and more need no finer samples, and files stay small."""
 
@@ -41,6 +46,7 @@ ACCEPTANCE = "values are"
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 STDERR = 2
+KEPT = "the report itself is kept"
 
 MISSING = (
     "nsys is not on PATH: install Nsight Systems (Debian, Ubuntu: apt install nsight-systems-cli from "
@@ -78,13 +84,14 @@ class Plan:
     metrics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.command or self.command[0].startswith("-"):
+        if not self.command or not self.command[0] or self.command[0].startswith("-"):
             raise UsageError("name the command to record after --: perfkit nsys run -- COMMAND")
         if self.graphs not in (GRAPH_MODE, NODE_MODE):
             raise UsageError(f"--graphs is {GRAPH_MODE} or {NODE_MODE}, not {self.graphs}")
         for option, seconds in (("--delay", self.delay_s), ("--duration", self.duration_s)):
-            if seconds is not None and not seconds > 0:
-                raise UsageError(f"{option} {seconds:g}: must be more than 0 s")
+            if seconds is not None and not 0 < seconds <= LONGEST_S:
+                limits = f"must be more than 0 s and at most {LONGEST_S:,.0f} s"
+                raise UsageError(f"{option} {seconds:g}: {limits}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +147,16 @@ def profile_command(nsys: str, plan: Plan) -> list[str]:
     stretch = {"--delay": plan.delay_s, "--duration": plan.duration_s}
     return [
         *(nsys, "profile", *ALWAYS, f"--cuda-graph-trace={plan.graphs}"),
-        *(f"{option}={seconds:g}" for option, seconds in stretch.items() if seconds is not None),
+        *(f"{option}={_decimal(seconds)}" for option, seconds in stretch.items() if seconds is not None),
         *plan.metrics,
         f"--output={plan.stem}",
         *plan.command,
     ]
+
+
+def _decimal(seconds: float) -> str:
+    """`60`, `2.5` or `1234567.5`: nsys reads no exponents, and parts of a millisecond mean nothing to it."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")
 
 
 def record(nsys: str, plan: Plan) -> Recorded:
@@ -211,9 +223,10 @@ def export_report(nsys: str, report: Path) -> Path:
     """The sqlite export of a report, beside it. Raises InvalidMeasurement where nsys cannot make one."""
     export = report.with_suffix(".sqlite")
     command = [nsys, "export", "--type=sqlite", f"--output={export}", "--force-overwrite=false", str(report)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode or not export.is_file():
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else f"exit code {done.returncode}"
-        raise InvalidMeasurement(f"{report}: nsys export failed: {why}; the report itself is kept")
+    try:
+        output_of(command, EXPORT_TIMEOUT_S)
+    except ProbeFailed as failed:
+        raise InvalidMeasurement(f"{report}: nsys export failed: {failed}; {KEPT}") from None
+    if not looks_like_nsys(str(export)):
+        raise InvalidMeasurement(f"{report}: nsys export wrote no SQLite database; {KEPT}")
     return export

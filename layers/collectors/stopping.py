@@ -46,13 +46,19 @@ def stop_all(find: Find, grace_s: float = GRACE_S, reap: Callable[[], None] = la
     `reap` is called while waiting, for a caller whose children are among the targets.
     """
     asked = _wave(find, signal.SIGTERM, grace_s, reap)
-    killed: set[int] = set()
-    for _ in range(ROUNDS):
-        if not (more := _wave(find, signal.SIGKILL, KILL_WAIT_S, reap)):
-            break
-        killed |= more
+    killed = kill_all(find, KILL_WAIT_S, reap)
     left = {process.pid for process in _targets(find)}
     return Stopped(_ordered(asked - killed - left), _ordered(killed - left), _ordered(left))
+
+
+def kill_all(find: Find, wait_s: float, reap: Callable[[], None] = lambda: None) -> set[int]:
+    """Kill everything that `find` names, and what started meanwhile; the ids that were killed."""
+    killed: set[int] = set()
+    for _ in range(ROUNDS):
+        if not (more := _wave(find, signal.SIGKILL, wait_s, reap)):
+            break
+        killed |= more
+    return killed
 
 
 def stop_family(root: int, grace_s: float, reap: Callable[[], None] = lambda: None) -> Stopped:

@@ -10,7 +10,7 @@ on different cards, or with few kernels in common, may have nothing to do with e
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,7 +76,8 @@ class SideTimes:
     """One side per unit: `units` steps (or 1 window) were averaged; busy and idle sum to the unit's length.
 
     `window_ratio` is the device-op ratio of the whole device window: it holds the time between steps too.
-    `idle_after_ns` is the idle time from a step's end to the next one; None for windows.
+    `idle_after_ns` is the idle time from a step's end to the next one, over the steps that have a next one;
+    None for windows, and where no step has.
     """
 
     label: str
@@ -140,7 +141,7 @@ def compare_traces(a: Side, b: Side) -> Comparison:
         kernels=_change_rows(cut_a, cut_b, by_group=False),
         groups=_change_rows(cut_a, cut_b, by_group=True),
         idle=_idle_changes(a.analysis, b.analysis),
-        caveats=(NO_NOISE_ESTIMATE, *_caveats(a, b, kind)),
+        caveats=(NO_NOISE_ESTIMATE, *_caveats(a, b, kind), *_without_next(cut_a.times, cut_b.times)),
         unlike=tuple(_unlike(a, b)),
     )
 
@@ -182,10 +183,16 @@ def _steps_cut(side: Side, steps: Steps, kind: str) -> _Cut:
     length_ns = sum(steps.steps[i].end_ns - steps.steps[i].start_ns for i in chosen)
     n = len(chosen)
     ratio = side.analysis.busy.device_window.device_op_ratio
-    after_ns = [side.analysis.step_times[i].idle_after_ns for i in chosen if side.analysis.step_times]
-    idle_after_ns = sum(after_ns) / n if after_ns else None
+    idle_after_ns = _idle_after_ns(side, chosen)
     times = SideTimes(side.label, n, busy_ns / n, (length_ns - busy_ns) / n, ratio, idle_after_ns)
     return _Cut(times, kernel_table(side.trace, ops, busy_ns, top=None))
+
+
+def _idle_after_ns(side: Side, chosen: Sequence[int]) -> float | None:
+    """The mean over the chosen steps that another one follows; None where none is followed."""
+    times = side.analysis.step_times
+    after_ns = [ns for i in chosen if times and (ns := times[i].idle_after_ns) is not None]
+    return sum(after_ns) / len(after_ns) if after_ns else None
 
 
 def _window_cut(side: Side) -> _Cut:
@@ -264,6 +271,13 @@ def _caveats(a: Side, b: Side, kind: str) -> list[str]:
         if side.analysis.replays.uncovered
     ]
     return found
+
+
+def _without_next(a: SideTimes, b: SideTimes) -> Iterator[str]:
+    """Which side alone has no step that another one follows."""
+    if (a.idle_after_ns is None) != (b.idle_after_ns is None):
+        last = a if a.idle_after_ns is None else b
+        yield f"{last.label}: no step follows these, so the idle time until the next one is left out"
 
 
 def _batch_sizes(side: Side, kind: str) -> str:

@@ -214,7 +214,7 @@ def _shapes(facts: TraceFacts) -> Iterator[_Shape]:
 
 
 def _length_ns(time: StepTime) -> int:
-    return time.busy_ns + time.idle_ns + time.idle_after_ns
+    return time.busy_ns + time.idle_ns + (time.idle_after_ns or 0)
 
 
 def _shape_name(step: Step) -> str:

@@ -50,6 +50,7 @@ def launch_statistics(trace: DeviceTrace, ops: DeviceOps) -> LaunchStats:
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
         early_share=launched.early_share,
         shared_ids=ids_of_several_processes(trace),
+        tied_launches=len(first_op),
     )
 
 

@@ -178,8 +178,10 @@ class LaunchStats:
     """Host launches against device starts. Delays are start of operation minus start of the call that
     launched it.
 
-    `empty_queue_share` is the share of launches that found nothing queued or running on the device (None:
-    no correlated launches). `queue_depth_*` counts operations launched and not yet finished at each launch.
+    Delays, `empty_queue_share` and `queue_depth_*` are of the `tied_launches`, those with recorded
+    operations; the rest is of all `launches`. `empty_queue_share` is the share that found nothing queued or
+    running on the device (None: no correlated launches). `queue_depth_*` counts operations launched and not
+    yet finished at each launch.
     `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call
     that launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied
     operations that began before their call did; where it shows that host and device kept different clocks
@@ -201,6 +203,7 @@ class LaunchStats:
     shorter_than_call_share: float | None
     early_share: float | None = None
     shared_ids: int = 0
+    tied_launches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,12 +311,13 @@ class Symptom:
 @dataclass(frozen=True, slots=True)
 class StepTime:
     """The device's time in one step, from its first operation to its last: busy while any stream ran
-    anything, whichever step that belongs to. `idle_after_ns` is the idle time from there to the next step.
+    anything, whichever step that belongs to. `idle_after_ns` is the idle time from there to the next step,
+    None where none follows.
     """
 
     busy_ns: int
     idle_ns: int
-    idle_after_ns: int
+    idle_after_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,14 @@ from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.model import Steps, StepTime
 from parsers.trace_model import DeviceOps
 
-NO_TIME = StepTime(0, 0, 0)
+NO_TIME = StepTime(0, 0, None)
 
 
 def step_times(ops: DeviceOps, steps: Steps) -> tuple[StepTime, ...]:
-    """One entry per step, in order; a step without operations has no time on the device."""
+    """One entry per step, in order; a step without operations has no time on the device.
+
+    The last one with operations has no idle time after it.
+    """
     mine = [i for i, step in enumerate(steps.steps) if step.operations]
     if not mine:
         return (NO_TIME,) * len(steps.steps)
@@ -28,6 +31,6 @@ def step_times(ops: DeviceOps, steps: Steps) -> tuple[StepTime, ...]:
     busy_ns = covered(busy, start_ns, end_ns)
     idle_ns = end_ns - start_ns - busy_ns
     after_ns = next_ns - end_ns - covered(busy, end_ns, next_ns)
-    times = map(StepTime, busy_ns.tolist(), idle_ns.tolist(), after_ns.tolist())
+    times = map(StepTime, busy_ns.tolist(), idle_ns.tolist(), [*after_ns[:-1].tolist(), None])
     found = dict(zip(mine, times, strict=True))
     return tuple(found.get(i, NO_TIME) for i in range(len(steps.steps)))

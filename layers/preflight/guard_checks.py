@@ -159,7 +159,7 @@ def newer_snapshot(facts: PreflightFacts) -> Outcome | None:
 
 def silent_server(facts: PreflightFacts) -> Outcome | None:
     section = facts.snapshot.section("server")
-    if "address" not in section.facts:
+    if not section.facts and not section.unavailable:  # none was named
         return None
     reasons = "; ".join(dict.fromkeys(section.unavailable.values()))
     answered = len(section.facts) > 1

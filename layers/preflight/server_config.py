@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 from layers.collectors.bounded import ProbeFailed
@@ -27,6 +28,7 @@ ENDPOINTS = ("/server_info", "/get_server_info", "/get_model_info", "/v1/models"
 TIMEOUT_S = 5.0
 """For each endpoint: a server that is loading or hangs must not hold the pre-flight."""
 MAX_ANSWER_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 16
 MAX_FACTS = 2000
 MAX_DEPTH = 8
 MAX_TEXT_CHARACTERS = 1000
@@ -63,10 +65,11 @@ def _take_endpoint(facts: Gathering, base: str, endpoint: str) -> None:
 
 def fetch_json(url: str, timeout_s: float = TIMEOUT_S) -> Any:
     """GET a JSON document, without any proxy; ProbeFailed with the reason."""
+    give_up = time.monotonic() + timeout_s
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
     try:
         with opener.open(url, timeout=timeout_s) as answer:
-            text = answer.read(MAX_ANSWER_BYTES + 1)
+            text = _body(answer, give_up)
     except urllib.error.HTTPError as error:
         error.close()
         raise ProbeFailed(f"HTTP {error.code}") from error
@@ -78,6 +81,17 @@ def fetch_json(url: str, timeout_s: float = TIMEOUT_S) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProbeFailed("no JSON") from error
+
+
+def _body(answer: HTTPResponse, give_up: float) -> bytes:
+    """The answer, as far as it is not too long; TimeoutError where it only drips: a time limit of a socket
+    begins anew with every byte."""
+    text = bytearray()
+    while len(text) <= MAX_ANSWER_BYTES and (chunk := answer.read1(CHUNK_BYTES)):
+        text += chunk
+        if time.monotonic() > give_up:
+            raise TimeoutError("timed out before the answer ended")
+    return bytes(text)
 
 
 def flatten(document: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Fact]]:

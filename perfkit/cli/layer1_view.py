@@ -154,11 +154,18 @@ def _exposed(device: DeviceAnalysis) -> None:
         output.paragraph("exposed", "; ".join(found))
 
 
+def _count_of(stats: LaunchStats) -> str:
+    """How many launches the delays and queues are of."""
+    if stats.tied_launches == stats.launches:
+        return f"{stats.launches:,}"
+    return f"{stats.tied_launches:,} with recorded work, of {stats.launches:,}"
+
+
 def _launches(stats: LaunchStats) -> None:
     if stats.delay_p50_ns is None or stats.empty_queue_share is None or stats.queue_depth_p50 is None:
         return
     text = (
-        f"n = {stats.launches:,}; {pct(stats.empty_queue_share)} found the device's queue empty, median "
+        f"n = {_count_of(stats)}; {pct(stats.empty_queue_share)} found the device's queue empty, median "
         f"queue {stats.queue_depth_p50:,.0f}; launch to start {time_text(stats.delay_p50_ns)} at the median"
     )
     output.line()

@@ -68,7 +68,10 @@ def _python_of_script(path: Path) -> str:
         return ""
     if not head.startswith(b"#!"):
         return ""
-    words = shlex.split(head[2:].splitlines()[0].decode(errors="replace"))
+    try:
+        words = shlex.split(head[2:].partition(b"\n")[0].decode(errors="replace"))
+    except ValueError:  # a quote that is not closed; the kernel knows no quotes at all
+        return ""
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if words and PYTHON.fullmatch(Path(words[0]).name):

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -62,10 +62,16 @@ def check_tags(
     script = INJECTED / "sitecustomize.py"
     command = [interpreter.path, str(script), interpreter.first_folder]
     try:
-        text = output_of(command, timeout_s, environment=environment)
+        text = output_of(command, timeout_s, environment=environment, starts_others=True)
     except ProbeFailed as error:
         raise UsageError(f"the tags could not be checked with {interpreter.path}: {error}") from error
-    checked = msgspec.json.decode(text.rstrip().rpartition(b"\n")[2], type=CheckedTags)
+    checked = _answer(text)
+    if checked is None:
+        modules = ", ".join(sorted({tag.module for tag in tags}))
+        raise UsageError(
+            f"the tags could not be checked with {interpreter.path}: it gave no answer, so it is no Python "
+            f"(--python names the command's), or importing {modules} ended it"
+        )
     if checked.problems:
         raise UsageError("; ".join(checked.problems))
     if checked.ranges == NO_RANGES:
@@ -74,14 +80,26 @@ def check_tags(
     return checked
 
 
+def _answer(text: bytes) -> CheckedTags | None:
+    """The last line that is one: a module that is imported may print anything, at any time."""
+    for line in reversed(text.splitlines()):
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(line, type=CheckedTags)
+    return None
+
+
 def run_tagged(
     command: Sequence[str], tags: Sequence[Tag], report: Path, stdout: TextIO | None = None
 ) -> TaggedRun:
     """Run the command to its end, in the foreground; Ctrl-C and SIGTERM reach it and not perfkit.
 
-    `stdout`: where its output goes, None for perfkit's own.
+    `stdout`: where its output goes, None for perfkit's own. Raises UsageError where it cannot be started.
     """
-    process = subprocess.Popen(command, env=tagged_environment(os.environ, tags, report), stdout=stdout)
+    try:
+        process = subprocess.Popen(command, env=tagged_environment(os.environ, tags, report), stdout=stdout)
+    except OSError as error:
+        why = f"{error.strerror}: has the file a first line #! with an interpreter that exists?"
+        raise UsageError(f"{command[0]}: cannot be started: {why}") from error
     with _signals_for(process):
         code = process.wait()
     return TaggedRun(code, tuple(read_report(report)))
