@@ -185,6 +185,15 @@ def test_any_value_in_any_cell_gives_a_result_or_a_refusal(data: st.DataObject) 
             assert str(path) in str(error)
 
 
+def test_a_stream_may_have_any_number(tmp_path: Path) -> None:
+    export = steady()
+    export.tables[KERNEL][7]["streamId"] = (1 << 63) - 1
+    export.tables[KERNEL][8]["streamId"] = (1 << 63) - 2
+    (device,) = analyse_export(read_nsys_export(str(export.write(tmp_path / "t.sqlite")))).devices
+    streams = [wait.stream for wait in device.stream_waits]
+    assert streams == sorted(streams) and streams[-2:] == [(1 << 63) - 2, (1 << 63) - 1]
+
+
 def test_text_beside_a_number_beyond_64_bits_is_refused_in_one_line(tmp_path: Path) -> None:
     export = steady()
     export.tables[KERNEL][7]["start"], export.tables[KERNEL][8]["end"] = 1e308, "abc"
