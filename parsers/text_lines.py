@@ -1,7 +1,7 @@
 """The lines of a log that any program may have written: UTF-8 or UTF-16, LF, CRLF or CR, plain or gzip.
 
 Windows PowerShell writes UTF-16 with a byte order mark; shells and editors end the last line or leave it
-open. Memory is bounded: a line beyond MAX_LINE_CHARACTERS is skipped and counted, never held.
+open. Memory is bounded: a line beyond a limit (MAX_LINE_CHARACTERS) is skipped and counted, never held.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ class TextLines:
     """The lines of one file, once, without their ends; `close` when done.
 
     `number` is that of the line just given (from 1); `ended` says whether that line had its line end. Raises
-    UnreadableInput where the file cannot be opened, is empty or is no text.
+    UnreadableInput where the file cannot be opened, is empty or is no text. `max_characters`: longer lines
+    are lost.
     """
 
-    def __init__(self, path: str, tally: LossTally) -> None:
+    def __init__(self, path: str, tally: LossTally, max_characters: int = MAX_LINE_CHARACTERS) -> None:
         self.path, self.number, self.ended = path, 0, True
-        self._tally = tally
+        self._tally, self._max_characters = tally, max_characters
         self._stream = open_text(path, wanted="text", utf16=True)
         self.close = self._stream.close
 
     def __iter__(self) -> Iterator[str]:
         for text, ended in self._pieces():
             self.number, self.ended = self.number + 1, ended
-            if len(text) > MAX_LINE_CHARACTERS:
+            if len(text) > self._max_characters:
                 self._tally.lose("longer than any line that a sampler writes", self.number, len(text))
             else:
                 yield text
@@ -57,7 +58,7 @@ class TextLines:
                 yield rest + whole[0], True
                 yield from ((line, True) for line in whole[1:])
                 rest = ""
-            rest = (rest + last)[: MAX_LINE_CHARACTERS + 1]
+            rest = (rest + last)[: self._max_characters + 1]
         if rest:
             yield rest, False
 
