@@ -63,8 +63,8 @@ def stream_waits(trace: DeviceTrace, ops: DeviceOps) -> tuple[StreamWait, ...]:
     host = launched.known[rows] & (launched.start_ns[rows] > r.reach_ns)
     kernel = ~host & (gap_ns < KERNEL_WAIT_BELOW_NS)
     waits = []
-    streams, first = np.unique(ops.stream[rows], return_index=True)
-    for stream, low, high in zip(streams, first, [*first[1:], len(rows)], strict=True):
+    streams, first, length = np.unique(ops.stream[rows], return_index=True, return_counts=True)
+    for stream, low, high in zip(streams, first, first + length, strict=True):
         gap, late, brief = gap_ns[low:high], host[low:high], kernel[low:high]
         parts = (int(gap[chosen].sum()) for chosen in (late, brief, ~late & ~brief))
         waits.append(StreamWait(int(stream), int((gap > 0).sum()), *parts))
