@@ -251,7 +251,7 @@ def test_gaps_of_a_regular_rhythm_make_no_hole_however_few_they_are(tmp_path: Pa
 
 def test_launch_calls_of_two_processes_with_one_id_are_ranks_in_one_file(tmp_path: Path) -> None:
     found = checks(analysed(concatenated(), tmp_path))["PK139"]
-    assert found.fired and "launch calls of several processes share 200 correlation ids" in found.message
+    assert found.fired and "that do not belong together share 200 correlation ids" in found.message
 
 
 def test_a_shape_that_takes_much_of_the_time_counts_with_few_steps(tmp_path: Path) -> None:

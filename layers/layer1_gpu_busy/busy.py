@@ -13,18 +13,17 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, gaps, total, union
-from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import (
     DEVICE_WINDOW,
     RECORDED_WINDOW,
     STEPS_WINDOW,
     DeviceBusy,
-    StreamBusy,
     Window,
     WindowRatio,
 )
 from layers.layer1_gpu_busy.runtime_calls import launched_by
+from layers.layer1_gpu_busy.streams import ids_of_several_launches, measure_streams
 from parsers.chrome_categories import Role
 from parsers.trace_model import I32, I64, DeviceOps, DeviceTrace, TraceMeta
 
@@ -69,6 +68,7 @@ def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
     longest = int(np.argmax(duration_ns))
     steps, recorded = steps_window(trace), trace.recorded_ns
     drained = _drained(trace, ops, steps) if steps else None
+    shared, ids = ids_of_several_launches(trace, ops)
     return DeviceBusy(
         device=device,
         device_name=device_name(trace.meta, device),
@@ -84,7 +84,9 @@ def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
         zero_timestamps=trace.zero_timestamps.get(device, 0),
         processes=len(trace.device_processes.get(device, ())),
         drained_steps_ratio=_ratio(drained, any_op, kernels).device_op_ratio if drained else None,
-        streams=_streams(ops),
+        streams=measure_streams(ops),
+        shared_ids=shared,
+        ids=ids,
     )
 
 
@@ -115,16 +117,6 @@ def _ratio(window: Window, any_op: Intervals, kernels: Intervals) -> WindowRatio
     return WindowRatio(window, total(clip(any_op, low, high)), total(clip(kernels, low, high)))
 
 
-def _sum_of_launches(ops: DeviceOps) -> int:
-    """Summed time of what was launched: nodes of one replay may run side by side, and count as their
-    union.
-    """
-    alone = -1 - np.arange(len(ops))
-    launch = np.where(ops.correlation > 0, ops.correlation, alone)
-    _, group = np.unique(launch, return_inverse=True)
-    return int(union_length(group, ops.start_ns, ops.end_ns, int(group.max()) + 1).sum())
-
-
 def _drained(trace: DeviceTrace, ops: DeviceOps, steps: Window) -> Window | None:
     """From the first step to the end of all that was launched before the last one ended; None where no launch
     of theirs is known.
@@ -141,16 +133,6 @@ def _longest_gaps(any_op: Intervals, window: Window) -> tuple[int, ...]:
     idle = gaps(any_op, window.start_ns, window.end_ns)
     ascending = np.sort(idle.end - idle.start)
     return tuple(ascending[: -LONGEST_GAPS - 1 : -1].tolist())
-
-
-def _streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
-    rows = []
-    for stream in _distinct(ops.stream):
-        mine = ops.stream == stream
-        busy_ns = total(union(ops.start_ns[mine], ops.end_ns[mine]))
-        sum_ns = _sum_of_launches(ops.select(mine))
-        rows.append(StreamBusy(stream, int(np.count_nonzero(mine)), busy_ns, sum_ns))
-    return tuple(sorted(rows, key=lambda row: -row.busy_ns))
 
 
 def _distinct(ids: I32 | I64) -> list[int]:

@@ -342,7 +342,7 @@ def python_stacks(facts: TraceFacts) -> Outcome | None:
     return Outcome(fired, f"{counted(frames, 'Python frame')} recorded, each at a cost to the host")
 
 
-UNCHECKED = "launches without operations, graph captures, shapes of steps, ids shared by processes, queues"
+UNCHECKED = "launches without operations, graph captures, shapes of steps, ids that calls share, queues"
 """What a reading of ratios alone cannot look for, and void or undecided may be because of."""
 
 

@@ -15,7 +15,7 @@ from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepTime
-from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE
+from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE, SHARED_TOLERANCE
 from layers.layer1_gpu_busy.thresholds import Word, word_of
 from parsers.trace_model import NO_STREAM
 
@@ -44,11 +44,15 @@ def _merged_devices(facts: TraceFacts) -> Outcome | None:
     if facts.device is None or not facts.device.busy.processes:
         return None
     busy = facts.device.busy
-    shared = facts.device.launches.shared_ids if facts.device.launches else 0
-    message = f"device {busy.device} is filed under {counted(busy.processes, 'process id')}"
-    calls = f"; launch calls of several processes share {counted(shared, 'correlation id')}" if shared else ""
-    apart = busy.processes == 1 and len(facts.trace.devices) > 1
-    return Outcome(busy.processes > 1 or shared > 0, message + calls, Effect.DIRECTIONAL if apart else None)
+    calls = facts.device.launches.shared_ids if facts.device.launches else 0
+    several = busy.processes > 1 or busy.shared_ids > SHARED_TOLERANCE * busy.ids
+    said = [f"device {busy.device} is filed under {counted(busy.processes, 'process id')}"]
+    if busy.shared_ids:
+        said.append(f"{busy.shared_ids:,} of its {counted(busy.ids, 'correlation id')} name several launches")
+    if calls:
+        said.append(f"launch calls that do not belong together share {counted(calls, 'correlation id')}")
+    apart = not several and len(facts.trace.devices) > 1
+    return Outcome(several or calls > 0, "; ".join(said), Effect.DIRECTIONAL if apart else None)
 
 
 MERGED_DEVICES = Guard(
@@ -60,10 +64,13 @@ MERGED_DEVICES = Guard(
     cause="Traces of several processes were merged into one file, and each called its GPU by the same "
     "number. Their busy times then cover each other.",
     detection="The operations of one device number come under several process ids; a profiler uses one for "
-    "each device. Or launch calls of several processes bear one correlation id: each numbers its own (a "
-    "hint where the file has several devices: ratios stand, launches may be mixed up).",
+    f"each device. Or more than {limit(SHARED_TOLERANCE)} of the correlation ids name several launches: "
+    "calls of several processes or threads, or one after the other; kernels of one name, or with others of "
+    "their stream between them, that no graph launch explains. Each process numbers its own. (A hint where "
+    "calls alone say so and the file has several devices: ratios stand, launches may be mixed up.)",
     remedy="Give the files of the ranks as they were recorded: perfkit layer1 --trace rank*.json.gz.",
-    source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process.",
+    source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process, "
+    "and in containers ranks may have one process id.",
     check=_merged_devices,
 )
 

@@ -17,7 +17,7 @@ from layers.layer1_gpu_busy.runtime_calls import (
     Calls,
     Launched,
     Purpose,
-    ids_of_several_processes,
+    ids_of_several_calls,
     launched_by,
 )
 from parsers.trace_model import I64, KERNEL, Bools, DeviceOps, DeviceTrace
@@ -49,7 +49,7 @@ def launch_statistics(trace: DeviceTrace, ops: DeviceOps) -> LaunchStats:
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
         early_share=launched.early_share,
-        shared_ids=ids_of_several_processes(trace),
+        shared_ids=ids_of_several_calls(trace),
         tied_launches=len(first_op),
     )
 

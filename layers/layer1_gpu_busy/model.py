@@ -72,7 +72,8 @@ class DeviceBusy:
     `sum_ns` is the plain sum of durations, shown only to say how far off it would be. `longest_gaps_ns` holds
     at most three, the longest first; `processes` counts the process ids that the operations are filed under
     (0: not known). `drained_steps_ratio` is the device-op ratio from the first ProfilerStep to
-    the end of the last one or of the work launched in them, whichever is later: the host may run ahead."""
+    the end of the last one or of the work launched in them, whichever is later: the host may run ahead.
+    Of `ids` correlation ids, `shared_ids` name several launches, as no single process makes them."""
 
     device: int
     device_name: str
@@ -89,6 +90,8 @@ class DeviceBusy:
     processes: int
     drained_steps_ratio: float | None
     streams: tuple[StreamBusy, ...]
+    shared_ids: int = 0
+    ids: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ class LaunchStats:
     that launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied
     operations that began before their call did; where it shows that host and device kept different clocks
     (`runtime_calls.CLOCK_TOLERANCE`), nothing that compares the two is measured. `shared_ids` counts
-    correlation ids of calls of several processes.
+    correlation ids of calls that are not one launch.
     """
 
     launches: int

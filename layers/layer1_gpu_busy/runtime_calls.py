@@ -76,6 +76,12 @@ CLOCK_TOLERANCE = 0.05
 """Share of operations that may begin before their launch call did. In none of the real traces at hand does a
 single one; more than a few say that host and device kept different clocks. perfkit's choice."""
 
+SHARED_TOLERANCE = 0.01
+"""Share of correlation ids that may name several launches before a file counts as that of several processes.
+In none of the real traces at hand does one. perfkit's choice."""
+ROUNDED_NS = 2_000
+"""Where times are whole microseconds, a call may seem to begin so long after the one that it lies in."""
+
 _COMPILED = tuple((purpose, re.compile(pattern)) for purpose, pattern in PURPOSES)
 
 
@@ -181,17 +187,30 @@ def launched_by(trace: DeviceTrace, ops: DeviceOps) -> Launched:
 
 
 @kept
-def ids_of_several_processes(trace: DeviceTrace) -> int:
-    """How many correlation ids calls of more than one process bear: each process numbers its own."""
-    calls, process = runtime_calls(trace), process_of_track(trace)
-    rows = np.flatnonzero(calls.spans.correlation > 0)
-    process_of, ids = process[calls.spans.track_id[rows]], calls.spans.correlation[rows]
-    if not len(rows) or (process_of == process_of[0]).all():
-        return 0
-    order = np.lexsort((process_of, ids))
-    same_id = ids[order][1:] == ids[order][:-1]
-    other_process = process_of[order][1:] != process_of[order][:-1]
-    return len(np.unique(ids[order][1:][same_id & other_process]))
+def ids_of_several_calls(trace: DeviceTrace) -> int:
+    """How many correlation ids calls bear that are not one launch: each process counts its own.
+
+    One launch may be several calls of a thread, of different names, the later ones inside the first. Where
+    all calls are said to be of one process, up to SHARED_TOLERANCE of the ids count as a profiler's slips.
+    """
+    calls, process = runtime_calls(trace).spans, process_of_track(trace)
+    rows = np.flatnonzero(calls.correlation > 0)
+    rows = rows[np.lexsort((-calls.end_ns[rows], calls.start_ns[rows], calls.correlation[rows]))]
+    opens = np.diff(calls.correlation[rows], prepend=NO_CORRELATION) != 0
+    later, outer = rows[~opens], rows[opens][np.cumsum(opens) - 1][~opens]
+    foreign = process[calls.track_id[later]] != process[calls.track_id[outer]]
+    shared = len(np.unique(calls.correlation[later[foreign | _no_part_of(calls, later, outer)]]))
+    return shared if foreign.any() or shared > SHARED_TOLERANCE * np.count_nonzero(opens) else 0
+
+
+def _no_part_of(calls: HostSpans, later: I64, outer: I64) -> Bools:
+    """Which calls are no part of the outer call of their id, nor the same call written twice."""
+    elsewhere = calls.track_id[later] != calls.track_id[outer]
+    after = calls.start_ns[later] > calls.end_ns[outer] + ROUNDED_NS
+    again = calls.name_id[later] == calls.name_id[outer]
+    twice = (calls.start_ns[later] == calls.start_ns[outer]) & (calls.end_ns[later] == calls.end_ns[outer])
+    apart: Bools = (elsewhere | after | again) & ~(again & twice & ~elsewhere)
+    return apart
 
 
 def _first_call_of_id(calls: Calls) -> tuple[I64, I64]:

@@ -1,0 +1,95 @@
+"""The streams of one device: how busy each was, and whether its correlation ids are those of one process.
+
+A launch is what one correlation id names: an operation, or all nodes of a graph's replay. Within a process
+no launch but a replay runs one kernel twice, and a stream runs one launch after the other. Ranks that were
+merged into one file break both rules, since each counts its ids for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from layers.layer1_gpu_busy.coverage import among
+from layers.layer1_gpu_busy.grouped import union_length
+from layers.layer1_gpu_busy.kept import kept
+from layers.layer1_gpu_busy.model import StreamBusy
+from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph, runtime_calls
+from parsers.trace_model import I64, KERNEL, Bools, DeviceOps, DeviceTrace
+
+
+def measure_streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
+    """Every stream, the busiest first; `sum_ns` adds up its launches: nodes of one replay may run side by
+    side, and count as their union.
+    """
+    streams, of = np.unique(ops.stream, return_inverse=True)
+    busy_ns = union_length(of, ops.start_ns, ops.end_ns, len(streams))
+    events, by = np.bincount(of), _by_launch(ops)
+    edges = np.concatenate(([0], np.cumsum(events)[:-1]))
+    sum_ns = np.add.reduceat(by.lengths_ns, by.launch[edges])
+    rows = zip(streams.tolist(), events.tolist(), busy_ns.tolist(), sum_ns.tolist(), strict=True)
+    return tuple(sorted((StreamBusy(*row) for row in rows), key=lambda row: -row.busy_ns))
+
+
+def ids_of_several_launches(trace: DeviceTrace, ops: DeviceOps) -> tuple[int, int]:
+    """How many correlation ids of one device's operations name more than one launch, and how many there are.
+
+    Such an id has several kernels of one name, or others of its stream come between them. Replays are not
+    looked at, where the file shows which those are.
+    """
+    by = _by_launch(ops)
+    if len(by.lengths_ns) == len(ops):
+        return 0, len(ops)
+    rows = by.order
+    kernels, names, place = ops.kind[rows] == KERNEL, ops.name_id[rows], _place_on_stream(ops)[rows]
+    replayed = _replayed(trace, ops)[rows]
+    first = np.flatnonzero(np.diff(by.launch, prepend=-1))
+    several = np.diff(np.append(first, len(rows))) > 1
+    low, high = (np.minimum.reduceat(place, first), np.maximum.reduceat(place, first))
+    apart = high - low >= np.diff(np.append(first, len(rows)))
+    same = np.minimum.reduceat(names, first) == np.maximum.reduceat(names, first)
+    whole = np.logical_and.reduceat(kernels & ~replayed, first)
+    return int(np.count_nonzero(several & whole & (same | apart))), len(first)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByLaunch:
+    """Operations in the order of (stream, launch, start): `order` are their rows, `launch` the number of the
+    launch of each, ascending, and `lengths_ns` how long each launch ran.
+    """
+
+    order: I64
+    launch: I64
+    lengths_ns: I64
+
+
+@kept
+def _by_launch(ops: DeviceOps) -> _ByLaunch:
+    order = np.argsort(ops.stream, kind="stable")
+    stream, correlation = ops.stream[order], ops.correlation[order]
+    start_ns, end_ns = ops.start_ns[order], ops.end_ns[order]
+    ascend = (correlation[1:] > correlation[:-1]) | (stream[1:] != stream[:-1])
+    if ascend.all() or correlation.max() <= 0:
+        return _ByLaunch(order, np.arange(len(ops)), end_ns - start_ns)
+    alone = -1 - np.arange(len(ops))
+    ids = np.where(correlation > 0, correlation, alone)
+    again = np.lexsort((ids, stream))
+    begins = (np.diff(ids[again]) != 0) | (np.diff(stream[again]) != 0)
+    launch = np.concatenate(([0], np.cumsum(begins)))
+    lengths_ns = union_length(launch, start_ns[again], end_ns[again], int(launch[-1]) + 1)
+    return _ByLaunch(order[again], launch, lengths_ns)
+
+
+def _place_on_stream(ops: DeviceOps) -> I64:
+    """The place of each operation among those of its stream, by start; of equal starts the lower id first."""
+    order = np.lexsort((ops.correlation, ops.start_ns, ops.stream))
+    place = np.empty(len(ops), np.int64)
+    place[order] = np.arange(len(ops))
+    return place
+
+
+def _replayed(trace: DeviceTrace, ops: DeviceOps) -> Bools:
+    calls = runtime_calls(trace)
+    launches = calls.spans.correlation[calls.are(Purpose.GRAPH_LAUNCH)]
+    return in_graph(ops, among(ops.correlation, launches))
