@@ -25,6 +25,8 @@ SERVER = """
 import json, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+settings = {"batch": int(sys.argv[2])}
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -40,10 +42,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/v1/models":
             self.say({"data": [{"id": "tiny", "owned_by": "sample_engine"}]})
         else:
-            self.say({"settings": {"batch": int(sys.argv[2])}})
+            self.say({"settings": settings})
 
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/configure":
+            settings.update(json.loads(body))
         self.say({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
 
     def log_message(self, *_): ...
@@ -113,22 +117,28 @@ def test_a_control_is_swept_beside_and_the_ratio_is_told_at_every_load(
     assert [row["load"] for row in document["control"]] == both
 
 
-def test_a_grid_starts_a_server_for_each_cell_and_checks_what_it_says_of_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", ["any", "sample_engine"])
+def test_a_grid_starts_or_changes_a_server_for_each_cell_and_checks_what_it_says_of_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
+    """A server of another kind tells no settings here, so that nothing confirms them."""
     script = tmp_path / "server.py"
-    script.write_text(SERVER)
+    script.write_text(SERVER.replace("sample_engine", kind))
     document = swept(
         capsys,
         tmp_path / "investigation",
         *("--launch", f"{sys.executable} {script} {{port}} {{batch}}", "--param", "batch=4,8"),
         *("--endpoint", "chat", "--data", "text", "--max-concurrency", "1", *SHORT),
     )
-    cells = [server["info"]["settings"]["batch"] for server in document["sweep"]["servers"]]
-    assert cells == [4, 8]
+    servers, ours = document["sweep"]["servers"], kind == "sample_engine"
+    told = [str(server["info"]["settings"].get("batch")) for server in servers]
+    assert told == (["4", "8"] if ours else ["None", "None"])
+    assert len({server["url"] for server in servers}) == (1 if ours else 2)
     assert {point["settings"]["batch"] for point in document["points"]} == {"4", "8"}
     checked = [*document["guards"], *document["guards_clear"]]
-    assert [c["message"] for c in checked if c["code"] == "PK340"] == ["1 of 1 setting confirmed"] * 2
+    assert len([c for c in checked if c["code"] == "PK340"]) == (2 if ours else 0)
+    fired = [c["code"] for c in document["guards"] if c["code"] in ("PK340", "PK341")]
+    assert fired == ([] if ours else ["PK341", "PK341"])
 
 
 def test_without_torch_it_says_what_to_install(

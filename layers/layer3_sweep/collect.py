@@ -27,6 +27,7 @@ from layers.collectors.load.plan import Extent, LoadPlan
 from layers.collectors.load.records import Phase, RequestRecord
 from layers.collectors.load.team import KILLED, LoadRun, Progress, run_load
 from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
+from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.registry import adapter_for
 from layers.layer3_sweep.journal import Answering, Done, Journal, Part, read_journal
@@ -46,12 +47,18 @@ from layers.layer3_sweep.subject import Served, serving
 from layers.layer3_sweep.surround import Surround
 from layers.layer3_sweep.sweep_folder import JOURNAL, keep_items, part_folder, samples_folder, server_log
 from layers.layer3_sweep.target import target_for
-from parsers.errors import StoreError
+from parsers.errors import StoreError, UsageError
 from parsers.loss import Loss
 
 NS_PER_S = 1_000_000_000
 MOST_PARTS = 3
 """In one go: a pass whose load process is killed each time is left as it is."""
+TRIES, TRY_AGAIN_S = 10, 0.2
+"""To change settings: the bundled engine does so only once nothing of the last requests is left."""
+CANNOT_SET = (
+    "--param: of servers that run already only the bundled engine can change settings, and not all of them; "
+    "start it with --launch"
+)
 LEAST_LEFT_S = 0.05
 """A pass that was cut with less of its time left stands as it is."""
 
@@ -101,17 +108,40 @@ class Servers:
         running = self._running.get(arm)
         if running is not None and running.cell == cell:
             return running
-        if running is not None:
+        changed = self._reconfigured(running, cell) if running is not None else None
+        if changed is None and running is not None:
             del self._running[arm]
             running.stack.close()
+        self._running[arm] = changed or self._started(arm, cell)
+        return self._running[arm]
+
+    def _started(self, arm: str, cell: int) -> Running:
         subject = self._plan.control if arm == CONTROL else self._plan.subject
         assert subject is not None
-        stack = ExitStack()
-        served = stack.enter_context(serving(subject, self._plan.cells[cell], server_log(self._folder)))
+        settings, stack = self._plan.cells[cell], ExitStack()
+        at_start = settings if subject.starts else {}
+        served = stack.enter_context(serving(subject, at_start, server_log(self._folder)))
         adapter = self._adapter(served.url)
         surround = Surround(served.roots, adapter, self._plan.sample)
-        self._running[arm] = Running(cell, served, adapter, surround, stack, _info(adapter))
-        return self._running[arm]
+        running = Running(cell, served, adapter, surround, stack, _info(adapter))
+        if subject.starts or not settings:
+            return running
+        if (changed := self._reconfigured(running, cell)) is None:
+            raise UsageError(f"{subject.url}: {CANNOT_SET}")
+        return changed
+
+    def _reconfigured(self, running: Running, cell: int) -> Running | None:
+        """The same server with the settings of another cell; None where it cannot change them as it runs."""
+        adapter = running.adapter
+        if not isinstance(adapter, BundledAdapter):
+            return None
+        for _ in range(TRIES):
+            try:
+                adapter.configure(self._plan.cells[cell])
+                return replace(running, cell=cell, info=_info(adapter))
+            except ServerCallFailed:  # the last requests are just leaving, or it takes a start
+                time.sleep(TRY_AGAIN_S)
+        return None
 
     def _adapter(self, url: str) -> GenericAdapter | None:
         try:
@@ -193,7 +223,9 @@ class Sweep:
         ended = replace(part, ended=_ended(run), error=_error(run))
         if ended.whole:
             self._end(ended)
-        self.watcher.ended(key, tally([*chain(*earlier), *run.records]), ended)
+        found = tally([*chain(*earlier), *run.records])
+        now = replace(found, served_per_s=tally(run.records).served_per_s)  # without the time between parts
+        self.watcher.ended(key, now, ended)
         if ended.ended == Why.SERVER_GONE:
             self.gone[key.cell, key.arm] = ended.error
         if any(end.why == Why.NOT_WRITTEN for end in run.ends):

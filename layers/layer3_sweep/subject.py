@@ -86,13 +86,11 @@ def require_engine() -> None:
 
 @contextmanager
 def serving(subject: Subject, settings: Mapping[str, str], log: Path) -> Iterator[Served]:
-    """The server, once it answers, with these settings; what was started is taken down behind it.
+    """The server, once it answers; what is started is started with these settings and taken down behind it.
 
     Raises UsageError where it cannot be started, InvalidMeasurement where it ends or does not answer.
     """
     if not subject.starts:
-        if settings:
-            raise UsageError(f"{subject.url}: settings can be changed only on a server that --launch starts")
         yield _running(subject.url)
         return
     url, command = _command(subject, settings)

@@ -20,9 +20,9 @@ from layers.layer3_sweep.calibration import Floor, cache_folder, calibrate, know
 from layers.layer3_sweep.collect import Servers, run_sweep
 from layers.layer3_sweep.conclude import Ran
 from layers.layer3_sweep.data_sets.registry import data_set
-from layers.layer3_sweep.journal import Part
+from layers.layer3_sweep.journal import Part, read_journal
 from layers.layer3_sweep.protocol import PassKey, SweepPlan, Tally, capped, completed, passes_of
-from layers.layer3_sweep.sweep_folder import latest_folder, new_folder, read_plan, write_plan
+from layers.layer3_sweep.sweep_folder import JOURNAL, latest_folder, new_folder, read_plan, write_plan
 from parsers.errors import PerfkitError
 from perfkit import __version__
 from perfkit.cli.messages import complain, say
@@ -64,7 +64,6 @@ def resume_latest(
     """Go on with the sweep that began last in this investigation."""
     folder = latest_folder(investigation / ARTIFACTS)
     plan = read_plan(folder, command)
-    say(f"going on with {folder}")
     data = checked_data(plan, folder)
     floor = client_floor(anew=False)
     with Servers(plan, folder, headers) as servers:
@@ -100,7 +99,7 @@ def _run(
     headers: Mapping[str, str],
     told: Callable[[], bool],
 ) -> str:
-    say(_announced(plan))
+    say(_announced(plan, folder))
     with _moving_line() as move:
         try:
             return run_sweep(plan, folder, data, Lines(move), headers, told, servers)
@@ -109,11 +108,15 @@ def _run(
             return str(error)
 
 
-def _announced(plan: SweepPlan) -> str:
-    passes, extent = len(list(passes_of(plan))), plan.extent
+def _announced(plan: SweepPlan, folder: Path) -> str:
+    """What is left to do, and about how long that takes."""
+    keys, done = list(passes_of(plan)), read_journal(folder / JOURNAL, [])
+    passes, extent = sum(not done.ended(key) for key in keys), plan.extent
     what = [f"{extent.duration_s:g} s"] if extent.duration_s is not None else []
     what += [counted(extent.requests, "request")] if extent.requests is not None else []
     said = f"{counted(passes, 'pass')} of {' or '.join(what)}"
+    if passes < len(keys):
+        said = f"going on with {folder}: {said} of {len(keys)} are left"
     if extent.duration_s is None:
         return said
     about_s = passes * (extent.duration_s + extent.warmup_s + SAMPLERS_S)
