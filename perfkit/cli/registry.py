@@ -35,6 +35,7 @@ COMMANDS = (
     Command("import", "Judge what another load tool measured, as a sweep.", module="import_results"),
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("sweep", "How do throughput, latency and accuracy go with load?"),
+    Command("layer3", "The same as sweep.", "sweep"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard or a symptom: what it means, what to do."),
