@@ -33,6 +33,8 @@ from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
+from layers.stages.guards import FILE_GUARDS
+from layers.stages.guards import RUN_GUARDS as STAGE_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -94,6 +96,7 @@ CATALOGUE = gather(
         *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS, SETUP_GUARDS, ARMS_GUARDS),
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
+    by_code(FILE_GUARDS, STAGE_GUARDS),
 )
 
 

@@ -37,6 +37,8 @@ STACKS_MIN_CAPTURES = 3
 SWEEP_MIN_REPEATS = 2
 """perfkit's choice: one pass has no spread at all."""
 
+LEDGER_MIN_REQUESTS = 20
+"""As for samples: the first requests of a run meet an emptier server than later ones."""
 AB_MIN_PAIRS = 3
 """2 pairs have one degree of freedom: their t interval reaches 13 standard errors either way."""
 
@@ -188,6 +190,37 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class StageLedger:
+    """Where the time of requests goes: complete requests of the run (None: not told), and `runs` at its load
+    that say the same."""
+
+    row: ClassVar[Row] = Row(
+        "stage ledger",
+        "complete requests of a run; runs at the same load",
+        f"fewer than {LEDGER_MIN_REQUESTS} complete requests",
+        f"{STRONG_REPEATS} runs that agree",
+    )
+
+    requests: int | None
+    runs: int = 1
+
+    @property
+    def counted(self) -> str:
+        of = "requests not told" if self.requests is None else wording.counted(self.requests, "request")
+        return f"{of}, {wording.counted(self.runs, 'run')}"
+
+    @property
+    def standing(self) -> Standing:
+        if self.requests is None:
+            return Standing.ENOUGH
+        if self.requests == 0:
+            return Standing.NOTHING
+        if self.requests < LEDGER_MIN_REQUESTS:
+            return Standing.DIRECTIONAL
+        return Standing.STRONG if self.runs >= STRONG_REPEATS else Standing.ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyPercentile:
     """A quantile of latency (0.5, 0.99, ...): below the n that gives it an interval nothing is printed."""
 
@@ -277,6 +310,10 @@ class Accuracy:
 
 
 TABLE: tuple[Row, ...] = tuple(
-    kind.row for kind in (SampledSeries, Trace, Stacks, SweepPoint, LatencyPercentile, Comparison, Accuracy)
+    kind.row
+    for kind in (
+        *(SampledSeries, Trace, StageLedger, Stacks, SweepPoint),
+        *(LatencyPercentile, Comparison, Accuracy),
+    )
 )
 """Every row, in the order of the five layers."""

@@ -1,0 +1,1 @@
+"""The stage ledger: which stage holds the requests, at work or waiting."""

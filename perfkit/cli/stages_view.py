@@ -1,0 +1,132 @@
+"""What `perfkit stages` prints: the verdict first, then the ledger that it rests on, in 80 columns.
+
+It is made of the document that --json prints, so that both say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layers.evidence.finding import FindingKind
+from layers.evidence.result import Result
+from layers.evidence.wording import counted, first_few, pct
+from perfkit.cli import output
+from perfkit.cli.layer1_view import fired_guards, show_checks, show_headline
+from perfkit.cli.sweep_view import number
+
+Entry = Mapping[str, Any]
+RUNS_SHOWN, LAWS_SHOWN, LOST_SHOWN = 12, 6, 3
+SMALL_SHARE = 0.0005
+"""Rows of less than 0.1 % are left to --json."""
+BAR_WIDTH = 30
+BARS = (("queue", "."), ("hop", ">"), ("work", "#"), ("unaccounted", "?"))
+FULL = 1.0
+
+
+def show_stages(result: Result) -> None:
+    """Print the ledger of the run that the verdict is of, then all runs in short."""
+    show_headline(result)
+    runs: list[Entry] = result.sections["runs"]
+    chosen = next((run for run in runs if run["run"] == result.sections["run"]), None)
+    if chosen is not None:
+        _show_ledger(chosen)
+        _show_runs(runs)
+        _show_laws(chosen)
+    for finding in result.findings:
+        if finding.kind is FindingKind.OBSERVATION:
+            output.paragraph("seen", finding.statement)
+    if result.sections["lost"]:
+        output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
+    show_checks([g for g in result.guards if g.scope in ("", result.sections["run"])])
+    _footer(result)
+
+
+def _show_ledger(run: Entry) -> None:
+    rows = [row for row in run["stages"] if row["share"] >= SMALL_SHARE]
+    head = ["stage", "interval", "n", "mean ms", "p50", "p95", "max", "share"]
+    cells = [_cells(row) for row in rows]
+    cells.append(["", "end to end", *_times(run["e2e_ms"], run["requests"]["complete"] or None), ""])
+    cells.append(["", "unaccounted", "", "", "", "", "", pct(run["residual_share"])])
+    output.line()
+    output.show(output.table(head, cells, right=range(2, len(head))))
+    hidden = len(run["stages"]) - len(rows)
+    notes = [f"{counted(hidden, 'row')} of less than 0.05 % left out (--json)"] if hidden else []
+    if run["overlap_share"] >= SMALL_SHARE:
+        notes.append(f"intervals overlap by {pct(run['overlap_share'])} of end-to-end time")
+    if notes:
+        output.paragraph("", "; ".join(notes))
+
+
+def _cells(row: Entry) -> list[str]:
+    times = {name: row.get(f"{name}_ms") for name in ("mean", "p50", "p95", "max")}
+    what = " ".join(word for word in (row["interval"], _part(row)) if word)
+    return [row["stage"], what, *_times(times, row.get("n")), pct(row["share"])]
+
+
+def _part(row: Entry) -> str:
+    meant = ", meant" if row["intended"] else ""
+    told = (row["stage"], "payload", row["interval"].replace("_", " "))
+    part = row["part"] if row["part"] not in told else ""
+    return f"({f'{part}{meant}'.lstrip(', ')})" if part or meant else ""
+
+
+def _times(times: Mapping[str, float | None], n: int | None) -> list[str]:
+    values = [number(times.get(name), digits=3) or "-" for name in ("mean", "p50", "p95", "max")]
+    return [f"{n:,}" if n is not None else "-", *values]
+
+
+def _show_runs(runs: Sequence[Entry]) -> None:
+    """Stacked bars over load: waiting, hops, work, unaccounted."""
+    if len(runs) < 2:
+        return
+    rows = [
+        [
+            run["run"],
+            number(run["concurrency"] or run["in_flight"], digits=3),
+            number(run["e2e_ms"]["mean"]),
+            pct(run["queue_share"]),
+            pct(run["residual_share"]),
+            bar(run),
+        ]
+        for run in runs[-RUNS_SHOWN:]
+    ]
+    head = ["run", "in flight", "e2e ms", "queue", "unacc.", "share of a request's time"]
+    output.line()
+    output.show(output.table(head, rows, right=[1, 2, 3, 4]))
+    legend = "  ".join(f"{mark} {name}" for name, mark in BARS)
+    more = f"; {len(runs) - RUNS_SHOWN} runs with less load left out" if len(runs) > RUNS_SHOWN else ""
+    output.line(f"{legend}{more}")
+
+
+def bar(run: Entry) -> str:
+    """One run's shares as BAR_WIDTH characters; the work is what is left of the others."""
+    waits, hops, rest = run["queue_share"], run["hop_share"], max(0.0, run["residual_share"])
+    ends = [waits, waits + hops, max(waits + hops, FULL - rest), FULL]
+    text = ""
+    for (_, mark), end in zip(BARS, ends, strict=True):
+        text += mark * (round(end * BAR_WIDTH) - len(text))
+    return text
+
+
+def _show_laws(run: Entry) -> None:
+    laws = run["littles_law"][:LAWS_SHOWN]
+    if laws:
+        told = [f"{law['stage']} {law['held']:.3g} ({law['ratio']:.2f})" for law in laws]
+        output.line()
+        output.paragraph("holds", f"{', '.join(told)} requests (Little's law over what was integrated)")
+
+
+def _footer(result: Result) -> None:
+    output.line()
+    verdict = next((f for f in result.findings if f.kind is FindingKind.VERDICT), None)
+    if verdict is not None:
+        output.paragraph("strength", f"{verdict.strength} ({verdict.rule})")
+    files = dict.fromkeys(m.artifact for m in result.measurements if m.artifact is not None)
+    if files:
+        first, more = next(iter(files)), len(files) - 1
+        others = f" and {counted(more, 'other file')}" if more else ""
+        output.paragraph("artifact", f"{first.path} sha256 {first.sha256[:16]}…{others}")
+    concerning = [g for g in result.guards if g.scope in ("", result.sections["run"])]
+    for _, code in list(fired_guards(concerning))[:1]:
+        output.paragraph("explain", f"perfkit explain {code}")
