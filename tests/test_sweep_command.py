@@ -141,6 +141,17 @@ def test_a_grid_starts_or_changes_a_server_for_each_cell_and_checks_what_it_says
     assert fired == ([] if ours else ["PK341", "PK341"])
 
 
+def test_a_server_that_is_not_there_is_told_before_anything_is_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with loaded(answering) as server:
+        gone = f"http://127.0.0.1:{server.port}"
+    folder = tmp_path / "none"
+    assert main(["sweep", "--server", gone, "--investigation", str(folder)]) == Exit.INVALID
+    assert "is the server running?" in capsys.readouterr().err
+    assert not folder.exists()
+
+
 def test_without_torch_it_says_what_to_install(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

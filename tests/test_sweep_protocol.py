@@ -8,12 +8,15 @@ import pytest
 
 from layers.collectors.load.plan import Extent, Load
 from layers.collectors.load.records import Outcome, Phase
+from layers.collectors.server_adapters.adapter import ServerInfo
 from layers.layer3_sweep.collect import rest_of
 from layers.layer3_sweep.protocol import (
     CONTROL,
     EVENTS_PER_PROCESS,
     PassKey,
     Tally,
+    capped,
+    completed,
     extent_at,
     passes_of,
     powers_of_two,
@@ -42,6 +45,33 @@ def test_points_are_powers_of_two_and_the_cap() -> None:
     assert numbers(64) == [1, 2, 4, 8, 16, 32, 64]
     with pytest.raises(UsageError, match="--max-concurrency 0: 1 to"):
         powers_of_two(0)
+
+
+def info(cap: int | None, *models: str) -> ServerInfo:
+    return ServerInfo("any", "", models, cap, {})
+
+
+def test_loads_that_nobody_named_end_at_the_servers_own_cap() -> None:
+    loads = powers_of_two(64)
+    assert capped(loads, None) == capped(loads, info(None)) == capped(loads, info(64)) == loads
+    assert [load.concurrency for load in capped(loads, info(24))] == [1, 2, 4, 8, 16, 24]
+
+
+def test_a_servers_own_cap_is_a_point_of_loads_that_go_beyond_it() -> None:
+    plan = sweep_plan(1, loads=powers_of_two(64))
+    assert [load.concurrency for load in completed(plan, info(48)).loads] == [1, 2, 4, 8, 16, 32, 48, 64]
+    for cap in (None, 32, 64, 256):
+        assert completed(plan, info(cap)).loads == plan.loads
+    rates = sweep_plan(1, loads=(Load(rate_per_s=100.0),))
+    assert completed(rates, info(48)).loads == rates.loads
+
+
+def test_the_servers_first_model_is_asked_for_where_none_was_named() -> None:
+    plan = sweep_plan(1)
+    assert completed(plan, info(None, "a", "b")).endpoint.model == "a"
+    assert completed(plan, None) == plan
+    named = replace(plan, endpoint=replace(plan.endpoint, model="c"))
+    assert completed(named, info(None, "a")).endpoint.model == "c"
 
 
 def test_repeats_are_the_outermost_loop_and_the_control_stands_beside_its_twin() -> None:

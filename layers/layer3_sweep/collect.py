@@ -23,7 +23,7 @@ from typing import Protocol, Self
 
 from layers.collectors.load.driver import Why
 from layers.collectors.load.item import DataSet
-from layers.collectors.load.plan import Extent, LoadPlan
+from layers.collectors.load.plan import EndpointChoice, Extent, LoadPlan
 from layers.collectors.load.records import Phase, RequestRecord
 from layers.collectors.load.team import KILLED, LoadRun, Progress, run_load
 from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
@@ -214,7 +214,7 @@ class Sweep:
     def _part(self, part: Part, extent: Extent, earlier: Parts, number: int, total: int) -> None:
         key = part.key
         running = self._server(key)
-        plan = self._load_plan(part, running.served, extent, earlier)
+        plan = self._load_plan(part, running, extent, earlier)
         self.done.take(part)
         self.journal.begins(part)
         self.watcher.begins(key, number, total, plan.processes)
@@ -256,15 +256,15 @@ class Sweep:
         self.watcher.moves(progress)
         return not self.told()
 
-    def _load_plan(self, part: Part, served: Served, extent: Extent, earlier: Parts) -> LoadPlan:
+    def _load_plan(self, part: Part, running: Running, extent: Extent, earlier: Parts) -> LoadPlan:
         plan, key = self.plan, part.key
         name = f"{key.cell}/{key.load}/{key.repeat}"
         seen = {k.load: t.events_per_s for k, t in self.tallies.items() if k.arm == key.arm}
         processes = plan.processes or processes_for(key.load, seen, len(os.sched_getaffinity(0)))
         return LoadPlan(
             folder=self.folder / part.folder,
-            target=target_for(served.url, self.headers),
-            endpoint=plan.endpoint,
+            target=target_for(running.served.url, self.headers),
+            endpoint=_asked_of(running, plan.endpoint, key.arm),
             items=keep_items(self.folder, self.data.measured(name)),
             warmup_items=keep_items(self.folder, self.data.warmup(f"{name}/part {part.number}")),
             load=key.load,
@@ -299,6 +299,12 @@ def run_sweep(
         servers = servers or stack.enter_context(Servers(plan, folder, headers))
         journal = stack.enter_context(Journal(folder / JOURNAL))
         return Sweep(plan, folder, data, headers or {}, watcher, told, servers, journal, done).run()
+
+
+def _asked_of(running: Running, endpoint: EndpointChoice, arm: str) -> EndpointChoice:
+    """The control may call the model otherwise: then the first that it names is asked for."""
+    models = running.info.models if arm == CONTROL and running.info is not None else ()
+    return replace(endpoint, model=models[0]) if models and endpoint.model not in models else endpoint
 
 
 def _info(adapter: GenericAdapter | None) -> ServerInfo | None:

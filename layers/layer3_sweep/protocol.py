@@ -120,10 +120,10 @@ def completed(plan: SweepPlan, info: ServerInfo | None) -> SweepPlan:
 
 
 def capped(loads: Sequence[Load], info: ServerInfo | None) -> tuple[Load, ...]:
-    """Loads that nobody asked for end at the server's own cap."""
+    """Loads of a closed loop that nobody asked for end at the server's own cap."""
     cap = info.max_concurrency if info is not None else None
-    within = [load for load in loads if cap is None or (load.concurrency or 0) <= cap]
-    return tuple(within) or tuple(loads[:1])
+    most = max(load.concurrency or 0 for load in loads)
+    return powers_of_two(cap) if cap and cap < most else tuple(loads)
 
 
 def passes_of(plan: SweepPlan) -> Iterator[PassKey]:

@@ -53,7 +53,7 @@ def latest_folder(artifacts: Path) -> Path:
     found = [path.parent for path in artifacts.glob(f"{PREFIX}*/{PLAN}")]
     if not found:
         raise UsageError(f"--resume: no sweep in {artifacts}: check --investigation, or begin one")
-    return max(found, key=lambda folder: (folder.stat().st_ctime_ns, folder.name))
+    return max(found, key=lambda folder: folder.name)
 
 
 def write_plan(folder: Path, plan: SweepPlan) -> None:

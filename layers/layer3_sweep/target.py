@@ -13,6 +13,18 @@ VERSION_PATHS = ("", "/", "/v1", "/v1/")
 """Paths of addresses as OpenAI's clients take them; endpoints bring their own."""
 
 
+CONNECT_TIMEOUT_S = 10.0
+
+
+def require_listening(url: str) -> None:
+    """InvalidMeasurement where nothing can be connected to at this address."""
+    target = target_for(url, {})
+    try:
+        socket.create_connection((target.address, target.port), CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise InvalidMeasurement(f"{url}: {error.strerror or error}: is the server running?") from error
+
+
 def target_for(url: str, headers: Mapping[str, str]) -> Target:
     """The name is looked up once, here: two load processes must not load two servers.
 

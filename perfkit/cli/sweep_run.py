@@ -23,6 +23,7 @@ from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.journal import Part, read_journal
 from layers.layer3_sweep.protocol import PassKey, SweepPlan, Tally, capped, completed, passes_of
 from layers.layer3_sweep.sweep_folder import JOURNAL, latest_folder, new_folder, read_plan, write_plan
+from layers.layer3_sweep.target import require_listening
 from parsers.errors import PerfkitError
 from perfkit import __version__
 from perfkit.cli.messages import complain, say
@@ -43,6 +44,9 @@ def run_new(
 ) -> Ran:
     """Begin a sweep. `anew` calibrates the client in any case; with `own_cap` the loads end where the
     server's own cap is."""
+    for subject in (plan.subject, plan.control):
+        if subject is not None and not subject.starts:
+            require_listening(subject.url)
     with Investigation.open(investigation):
         folder = new_folder(investigation / ARTIFACTS)
     floor = client_floor(anew=anew)
