@@ -251,7 +251,8 @@ class NsysFile:
         name = self.find(table)
         present = self._columns[name] if name else frozenset()
         if name:
-            self._check(name, present, wanted)
+            if not self._complete(name, present, wanted, may_hide_device_work):
+                present = frozenset()
         else:
             self._miss_view(table, may_hide_device_work)
         read = [column for column in wanted if column in present]
@@ -275,13 +276,28 @@ class NsysFile:
             self.losses.append(Loss(what, -1, 0, dropped, may_hide_device_work))
         return self._joined(wanted, dict(zip(read, pieces, strict=True)))
 
-    def _check(self, name: str, present: frozenset[str], wanted: Mapping[str, int | None]) -> None:
+    def can_be_read(self, table: str, *columns: str) -> bool:
+        """Whether the table is there with all of these columns; one that is there without them is a loss."""
+        name = self.find(table)
+        if name is None:
+            return False
+        return self._complete(name, self._columns[name], dict.fromkeys(columns, REQUIRED), needed=False)
+
+    def _complete(
+        self, name: str, present: frozenset[str], wanted: Mapping[str, int | None], needed: bool
+    ) -> bool:
+        """Whether a table has all that it takes; UnreadableInput where it has not and is `needed`, else a
+        loss."""
         missing = [c for c, default in wanted.items() if default is REQUIRED and c not in present]
-        if missing:
-            raise UnreadableInput(
-                f"{self.path}: table {name} has no column {', '.join(missing)}: a schema that perfkit does "
-                "not know; export with an nsys of 2020 to 2026, or report this"
-            )
+        if not missing:
+            return True
+        why = "the file is damaged, or its schema is one that perfkit does not know"
+        what = f"table {name} has no column {', '.join(missing)}: {why}"
+        if needed:
+            advice = "copy it again, export with an nsys of 2020 to 2026, or report this"
+            raise UnreadableInput(f"{self.path}: {what}; {advice}")
+        self.losses.append(Loss(f"{what}: not read", -1, 0, 0, may_hide_device_work=False))
+        return False
 
     def as_array(self, rows: Sequence[Row], width: int, table: str) -> I64:
         """Rows of integers; one with a number beyond 64 bits is all NULL. Raises UnreadableInput for text."""

@@ -57,7 +57,7 @@ def read_ranges(file: NsysFile, names: Names, busy_only: bool) -> tuple[Spans, B
     times, name_ids, operators = [np.empty((0, 3), np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]
     texts, text_id = _registered(file, names)
     columns = f"start, ifnull(end, {NULL}), ifnull(globalTid, 0), text, {text_id}"
-    known = file.has(NVTX_TABLE, "start", "end", "globalTid", "text", "eventType")
+    known = file.can_be_read(NVTX_TABLE, "start", "end", "globalTid", "text", "eventType")
     for rows in file.blocks(NVTX_TABLE, columns, RANGES, may_hide_device_work=False) if known else ():
         named = [split_name(str(text) if text is not None else texts.get(i, "")) for *_, text, i in rows]
         keep = [i for i, (name, _) in enumerate(named) if not busy_only or for_busy_ratio(ANNOTATION, name)]

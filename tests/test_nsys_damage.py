@@ -76,7 +76,7 @@ def with_text_for_a_time(path: Path) -> None:
         (no_file, "No such file or directory: check the path"),
         (foreign_database, "a SQLite database, but no export of nsys"),
         (cut_in_the_first_page, "cut in its first page (1,000 bytes)"),
-        (without_device_column, "has no column deviceId: a schema that perfkit does not know"),
+        (without_device_column, "has no column deviceId: the file is damaged, or its schema"),
         (with_text_for_a_time, "table CUPTI_ACTIVITY_KIND_KERNEL holds text where a number belongs"),
     ],
 )

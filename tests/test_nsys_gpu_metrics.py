@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.layer1_gpu_busy.guard_checks import why_no_device_activity
 from layers.layer1_gpu_busy.model import Window
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.nsys_facts import MetricMean
@@ -201,3 +202,12 @@ def test_names_without_a_number_and_types_that_are_text_are_passed_over(tmp_path
     export.json_metrics(0, [(1, {"SM Active": 10**400}), (2, {"SM Active": 20})])
     export.row("GENERIC_EVENT_TYPES", typeId="x", sourceId=1, data="{}")
     assert series_of(export, tmp_path)[0, SM].values.tolist() == [0.2]
+
+
+def test_metrics_of_an_export_without_device_work_are_told(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    export.metric(1, 5, "SMs Active [Throughput %]", [(at_ns, 80) for at_ns in range(100)])
+    trace = analyse_export(read_nsys_export(str(export.write(tmp_path / "export.sqlite"))))
+    assert why_no_device_activity(trace).endswith(
+        "its GPU metrics tell of no operation: SM active of GPU 1 80.0 % (n = 100 samples)"
+    )

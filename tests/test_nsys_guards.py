@@ -28,6 +28,7 @@ PERIOD_NS = 10_000
 FIRST_NS = 1_000_000
 OPERATIONS = 250
 WINDOW_NS = OPERATIONS * PERIOD_NS
+SM_SAMPLES = [(FIRST_NS + n * WINDOW_NS // 40, 30) for n in range(40)]
 HOST_BOUND_NS, DEVICE_BOUND_NS = 3_000, 9_500
 """Of every PERIOD_NS."""
 
@@ -84,7 +85,7 @@ def mapped() -> NsysBuilder:
 
 def with_metrics() -> NsysBuilder:
     export = with_message("see https://developer.nvidia.com/ERR_NVGPUCTRPERM.")
-    export.metric(0, 5, "SMs Active [Throughput %]", [(FIRST_NS + n, 30) for n in range(40)])
+    export.metric(0, 5, "SMs Active [Throughput %]", SM_SAMPLES)
     return export
 
 
@@ -238,7 +239,7 @@ def test_no_chrome_trace_is_asked(tmp_path: Path) -> None:
 
 def test_the_note_on_over_reading_says_how_full_the_chip_was(tmp_path: Path) -> None:
     export = steady(DEVICE_BOUND_NS)
-    export.metric(0, 5, "SMs Active [Throughput %]", [(FIRST_NS + n, 30) for n in range(40)])
+    export.metric(0, 5, "SMs Active [Throughput %]", SM_SAMPLES)
     found = checks(analysed(export, tmp_path))["PK116"]
     assert found.fired
     assert "SM active 30.0 % (n = 40)" in found.message

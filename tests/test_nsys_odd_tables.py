@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from parsers.errors import PerfkitError, UnreadableInput
+from parsers.interner import LONGEST_TEXT_CHARACTERS
 from parsers.nsys_file import quoted
 from parsers.nsys_sqlite import read_nsys_export
 from parsers.nsys_times import MOST_SHARE, OVERSHOOT_NS
@@ -210,3 +211,28 @@ def test_json_that_is_nested_too_deep_is_a_reading_lost(tmp_path: Path) -> None:
     found = read_nsys_export(str(export.write(tmp_path / "t.sqlite")))
     assert [series.values.tolist() for series in found.metrics] == [[0.2]]
     assert [loss.what.partition(" in ")[0] for loss in found.trace.losses] == ["1 rows of GPU metrics"]
+
+
+@pytest.mark.parametrize("table", ["OSRT_API", "NVTX_EVENTS", "PROFILER_OVERHEAD", PREFIX + "RUNTIME"])
+def test_a_table_that_no_ratio_needs_may_lack_its_columns(table: str, tmp_path: Path) -> None:
+    export = steady()
+    export.without(table, "start")
+    trace = trace_of(export.write(tmp_path / "t.sqlite"))
+    assert len(trace.device_ops) == 40
+    assert [loss.what.partition(":")[0] for loss in trace.losses] == [f"table {table} has no column start"]
+
+
+def test_of_a_name_that_nobody_could_have_given_only_the_ends_are_kept(tmp_path: Path) -> None:
+    export = NsysBuilder()
+    names = ["a" * (LONGEST_TEXT_CHARACTERS + more) for more in (0, 1, 2)]
+    for number, name in enumerate(names):
+        export.kernel(name, 10 * number, 5)
+    trace = trace_of(export.write(tmp_path / "t.sqlite"))
+    kept = [trace.names[i] for i in trace.device_ops.name_id]
+    assert kept[0] == names[0]
+    assert [f"[{len(name):,} characters]" in text for name, text in zip(names, kept, strict=True)] == [
+        False,
+        True,
+        True,
+    ]
+    assert max(map(len, kept)) <= LONGEST_TEXT_CHARACTERS

@@ -16,6 +16,7 @@ from parsers import text_lines
 from parsers.errors import UnreadableInput
 from parsers.loss_tally import LossTally
 from parsers.text_lines import MAX_LINE_CHARACTERS, TextLines
+from parsers.text_stream import READ_BYTES
 
 Read = tuple[list[str], bool, tuple[str, ...]]
 """The lines, whether the last was ended, and what was lost."""
@@ -70,8 +71,21 @@ def test_a_line_just_short_enough_is_kept(path: Path) -> None:
 
 
 def test_binary_data_are_refused(path: Path) -> None:
-    with pytest.raises(UnreadableInput, match="binary data, not a text log"):
+    with pytest.raises(UnreadableInput, match=r"binary data, not a text log \(a zero byte at byte 6"):
         read(path, b"\x7fELF\x02\x01\x00\x00")
+
+
+@pytest.mark.parametrize("order", ["LE", "BE"])
+def test_utf_16_without_a_mark_is_refused_with_what_to_do(order: str, path: Path) -> None:
+    with pytest.raises(UnreadableInput, match=f"iconv -f UTF-16{order} -t UTF-8"):
+        read(path, "timestamp, index\n".encode(f"utf-16-{order.lower()}"))
+
+
+@pytest.mark.parametrize("before", [1, READ_BYTES])
+def test_zero_bytes_cost_their_line_wherever_they_stand(before: int, path: Path) -> None:
+    lines, _, losses = read(path, b"a\n" * before + b"b\0\0\0\nc\n")
+    assert lines == ["a"] * before + ["c"]
+    assert losses == (f"line {before + 1:,}: zero bytes in the line, as a crash leaves them",)
 
 
 def test_an_empty_file_is_refused(path: Path) -> None:

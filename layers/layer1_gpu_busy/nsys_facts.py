@@ -56,7 +56,8 @@ class MetricMean:
 
 @dataclass(frozen=True, slots=True)
 class MetricCount:
-    """What one GPU's samples of one metric came to: the usable ones, and what was wrong with the others."""
+    """What one GPU's samples of one metric came to: the usable ones with their plain mean (None: none is),
+    and what was wrong with the others."""
 
     metric: Metric
     gpu: int
@@ -64,6 +65,7 @@ class MetricCount:
     usable: int
     missing: int
     out_of_range: int
+    mean: float | None
 
 
 @dataclass(frozen=True, slots=True)

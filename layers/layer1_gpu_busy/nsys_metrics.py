@@ -66,6 +66,7 @@ def metric_counts(metrics: Sequence[Series], devices: Sequence[NsysDevice]) -> t
             usable=len(series.values),
             missing=series.missing,
             out_of_range=series.out_of_range,
+            mean=float(series.values.mean()) if len(series.values) else None,
         )
         for series in metrics
     )
