@@ -106,7 +106,7 @@ def _run(
     say(_announced(plan, folder))
     with _moving_line() as move:
         try:
-            return run_sweep(plan, folder, data, Lines(move), headers, told, servers)
+            return run_sweep(plan, folder, data, Lines(plan, move), headers, told, servers)
         except PerfkitError as error:  # what was recorded is judged and kept all the same
             complain(str(error))
             return str(error)
@@ -131,12 +131,15 @@ def _announced(plan: SweepPlan, folder: Path) -> str:
 class Lines:
     """Follows a sweep in words."""
 
+    plan: SweepPlan
     move: Callable[[str], None]
     _place: str = field(default="")
 
     def begins(self, key: PassKey, number: int, total: int, processes: int) -> None:
         of = f", {processes} load processes" if processes > 1 else ""
-        self._place = f"{number:>{len(str(total))}}/{total}  {key}{of}"
+        cell = ", ".join(f"{name}={value}" for name, value in self.plan.cells[key.cell].items())
+        what = f"{cell}, {key}" if cell else f"{key}"
+        self._place = f"{number:>{len(str(total))}}/{total}  {what}{of}"
         self.move(self._place)
 
     def moves(self, progress: Progress) -> None:
