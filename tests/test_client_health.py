@@ -51,10 +51,15 @@ def test_there_is_no_health_outside_of_what_was_recorded() -> None:
 
 
 def test_a_load_process_runs_ahead_of_others_while_it_loads_and_only_then() -> None:
-    with in_time() as ahead:
+    with in_time(1) as ahead:
         inside = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     assert inside == (os.SCHED_RR if ahead else os.SCHED_OTHER)
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_load_processes_that_could_take_every_core_run_ahead_of_nobody() -> None:
+    with in_time(len(os.sched_getaffinity(0))) as ahead:
+        assert not ahead and os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 def test_a_run_records_its_lag_its_cpu_and_its_clocks(tmp_path: Path) -> None:

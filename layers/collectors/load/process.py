@@ -86,20 +86,20 @@ async def _run(loop: asyncio.AbstractEventLoop, plan: LoadPlan, process: int, fl
         pulse.start({"process": process})
     else:
         loop.add_reader(STDIN, _stop_with_stdin, loop, driver)
-        why = await _drive(driver, pulse, process, begin_ns)
+        why = await _drive(driver, pulse, process, plan.processes, begin_ns)
     pulse.end(why, driver.error)
     log.close()
     settled = settle(plan, process)
     return Ended(why, driver.error, settled.records, len(settled.losses))
 
 
-async def _drive(driver: Driver, pulse: Pulse, process: int, begin_ns: int) -> Why:
+async def _drive(driver: Driver, pulse: Pulse, process: int, processes: int, begin_ns: int) -> Why:
     """With the collector of garbage off: nothing on the way makes cycles that would have to be found."""
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        with in_time() as ahead:
+        with in_time(processes) as ahead:
             pulse.start(
                 {"process": process, "connections": driver.connections.opened, "real_time": ahead}
             )
