@@ -257,11 +257,14 @@ class Twin:
             reach = max(reach, s.end)
         launches = [s for s in self.calls if self.purpose[s] in LAUNCHING]
         dispatches = [o for o in outer if not is_long(o) or any(covers(o, c.start) for c in launches)]
-        self.submitting = [*self.calls, *dispatches]
-        self.work = [o for o in outer if o not in dispatches]
+        self.dispatches = dispatches
+        self.long_operators = [o for o in outer if o not in dispatches]
         frames = [s for s in here if s.category in ("python_function", "user_annotation")]
-        self.work += [s for s in frames if s.name not in (WAIT, "ProfilerStep#1") and not self.announces(s)]
+        self.frames = [s for s in frames if s.category == "python_function" and s.name != WAIT]
+        annotations = [s for s in frames if s.category == "user_annotation" and s.name != "ProfilerStep#1"]
+        self.quiet = [s for s in annotations if not self.announces(s)]
         self.waits = [s for s in frames if s.name == WAIT]
+        self.inner = [*outer, *annotations]
         self.copies = [s for s in self.calls if self.purpose[s] == Purpose.COPY and self.waited(s, ops)]
 
     def announces(self, span: Span) -> bool:
@@ -280,9 +283,26 @@ class Twin:
         ends = [o.end for o in ops if o.correlation == span.correlation]
         return "Async" not in span.name or (bool(ends) and span.end >= max(ends))
 
+    def waits_at(self, at: int) -> bool:
+        """In a wait that holds no operator or annotation, or in none of those that waits hold."""
+        waits = [w for w in self.waits if covers(w, at)]
+        if any(not any(w.start < s.start < w.end for s in self.inner) for w in waits):
+            return True
+        return bool(waits) and not any(covers(s, at) and self.lies_in_waits(s) for s in self.inner)
+
+    def lies_in_waits(self, span: Span) -> bool:
+        moments = range(span.start, span.end, UNIT)
+        return all(any(covers(w, at) for w in self.waits) for at in moments)
+
+    def submits_at(self, at: int) -> bool:
+        dispatching = any(covers(s, at) for s in self.dispatches) and not self.waits_at(at)
+        return dispatching or any(covers(s, at) for s in self.calls)
+
     def in_short_pause(self, at: int) -> bool:
-        before = [s.end for s in self.submitting if s.start < s.end <= at]
-        after = [s.start for s in self.submitting if at < s.start < s.end]
+        """Submitting within less than the floor before and after."""
+        around = range(at - PYTHON_FRAME_FLOOR_NS, at + PYTHON_FRAME_FLOOR_NS, UNIT)
+        before = [m + UNIT for m in around if m < at and self.submits_at(m)]
+        after = [m for m in around if m > at and self.submits_at(m)]
         return bool(before) and bool(after) and min(after) - max(before) < PYTHON_FRAME_FLOOR_NS
 
     def cause(self, at: int) -> Cause:
@@ -293,9 +313,11 @@ class Twin:
             return Cause.COPY
         if any(self.purpose[s] == Purpose.OTHER and is_long(s) for s in open_calls):
             return Cause.HOST_WORK
-        if any(covers(s, at) for s in self.submitting) or self.in_short_pause(at):
+        if self.submits_at(at) or self.in_short_pause(at):
             return Cause.LAUNCH_BOUND
-        if any(covers(s, at) for s in self.work) and not any(covers(s, at) for s in self.waits):
+        if any(covers(s, at) for s in (*self.quiet, *self.long_operators)) and not self.waits_at(at):
+            return Cause.HOST_WORK
+        if any(covers(s, at) for s in self.frames) and not any(covers(s, at) for s in self.waits):
             return Cause.HOST_WORK
         return Cause.NOTHING_SUBMITTED
 

@@ -13,6 +13,9 @@ A gap ends with an operation; the call that launched it, on its thread, decides:
   operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait →
   NOTHING_SUBMITTED. From the call's return on, the work was QUEUED or on its way.
 
+A frame that waits tells more than the annotation or operator around it (`recv` around `queue.get`), and less
+than one inside it (an event loop that runs a step).
+
 A sync call that ends as the device drains is normal, so only its part inside the gap counts. Pauses between
 two calls or operators that are shorter than the shortest Python frame kept are the interpreter on its way
 from one to the next, so they count as LAUNCH_BOUND: without stacks they would look like nothing, with stacks
@@ -157,18 +160,40 @@ def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
     dispatch, long_operators = _operators(host, thread)
     waiting = _either(syncs, copies)
     stalls = subtract(_when(_long(host.other_calls.of(thread))), waiting)
+    idling = _waits(host, thread)
+    dispatch = subtract(dispatch, idling)
     submitting = _without_short_pauses(_either(_when(host.calls.of(thread)), dispatch))
     submitting = subtract(submitting, _either(waiting, stalls))
     quiet = host.annotations.of(thread)
     quiet = quiet.select(~_hold_a_launch(quiet, host, thread))
     frames = subtract(_when(host.frames.of(thread)), _when(host.waits.of(thread)))
-    work = _either(_either(frames, _when(quiet)), long_operators)
+    work = _either(frames, subtract(_either(_when(quiet), long_operators), idling))
     return {
         Cause.SYNC: syncs,
         Cause.COPY: subtract(copies, syncs),
         Cause.LAUNCH_BOUND: submitting,
         Cause.HOST_WORK: _either(stalls, subtract(work, _either(waiting, submitting))),
     }
+
+
+def _waits(host: _Host, thread: int) -> Intervals:
+    """When a thread waited for work: in frames that wait, without the operators and annotations in them."""
+    waits = host.waits.of(thread)
+    starts = [spans.of(thread).start_ns for spans in (host.operators, host.annotations)]
+    start_ns = np.sort(np.concatenate(starts))
+    inside = np.searchsorted(start_ns, waits.end_ns) - np.searchsorted(start_ns, waits.start_ns, side="right")
+    all_waits = _when(waits)
+    if not inside.any():
+        return all_waits
+    within = [_when(_lying_in(all_waits, s.of(thread))) for s in (host.operators, host.annotations)]
+    return _either(_when(waits.select(inside <= 0)), subtract(all_waits, _either(*within)))
+
+
+def _lying_in(of: Intervals, spans: HostSpans) -> HostSpans:
+    """The spans that a normal set covers from end to end."""
+    place = np.searchsorted(of.start, spans.start_ns, side="right") - 1
+    ends_ns = np.append(of.end, NEVER_NS)[place]
+    return spans.select(spans.end_ns <= ends_ns)
 
 
 def _operators(host: _Host, thread: int) -> tuple[Intervals, Intervals]:
