@@ -260,7 +260,7 @@ class NsysFile:
         pieces: list[list[I64]] = [[] for _ in read]
         dropped = 0
         for rows in self.blocks(table, sql, where, may_hide_device_work=may_hide_device_work) if read else ():
-            block = self.as_array(rows, len(read), table)
+            block = self.as_array(rows, len(read), table, needed=may_hide_device_work)
             keep = np.ones(len(block), bool)
             for i, column in enumerate(read):
                 if wanted[column] is REQUIRED:
@@ -299,12 +299,17 @@ class NsysFile:
         self.losses.append(Loss(f"{what}: not read", -1, 0, 0, may_hide_device_work=False))
         return False
 
-    def as_array(self, rows: Sequence[Row], width: int, table: str) -> I64:
-        """Rows of integers; one with a number beyond 64 bits is all NULL. Raises UnreadableInput for text."""
+    def as_array(self, rows: Sequence[Row], width: int, table: str, *, needed: bool) -> I64:
+        """Rows of integers; one with a number beyond 64 bits is all NULL. So is one with text, but for tables
+        that are `needed`, where it raises UnreadableInput."""
         try:
             values = _integers_that_fit(rows, width)
         except (TypeError, ValueError) as error:
-            raise UnreadableInput(f"{self.path}: table {table} holds text where a number belongs") from error
+            if needed:
+                what = f"table {table} holds text where a number belongs"
+                raise UnreadableInput(f"{self.path}: {what}: copy or export it again") from error
+            numbers = [row if all(map(_is_number, row)) else (NULL,) * width for row in rows]
+            values = _integers_that_fit(numbers, width)
         return values.reshape(-1, width)
 
     @staticmethod
@@ -341,6 +346,10 @@ def _integers_that_fit(rows: Sequence[Row], width: int) -> I64:
         return _integers(rows, width)
     except OverflowError:
         return _integers([row if all(map(_fits, row)) else (NULL,) * width for row in rows], width)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
 
 
 def _fits(value: object) -> bool:

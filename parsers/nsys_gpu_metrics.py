@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from parsers.errors import UnreadableInput
 from parsers.loss import Loss
 from parsers.nsys_file import NsysFile, Row
 from parsers.nsys_times import FARTHEST_NS
@@ -144,8 +143,8 @@ def _read_rows(file: NsysFile, found: Found) -> None:
     where = f"WHERE (typeId, metricId) IN (VALUES {', '.join(map(str, named))})"
     columns = f"typeId, metricId, {time}, value"
     for rows in file.blocks(TABLE, columns, where, may_hide_device_work=False):
-        ids = file.as_array([row[:2] for row in rows], 2, TABLE)
-        at_ns, pct = _as_floats(file, [row[2:] for row in rows]).T
+        ids = file.as_array([row[:2] for row in rows], 2, TABLE, needed=False)
+        at_ns, pct = _as_floats([row[2:] for row in rows]).T
         for kind, (metric, name) in named.items():
             mine = (ids == kind).all(axis=1)
             if mine.any():
@@ -167,11 +166,12 @@ def _named_metrics(file: NsysFile) -> Mapping[tuple[int, int], tuple[Metric, str
     }
 
 
-def _as_floats(file: NsysFile, rows: list[Row]) -> F64:
+def _as_floats(rows: list[Row]) -> F64:
+    """Times and values; text that is no number is a reading without a value."""
     try:
         return np.array(rows, np.float64)
-    except ValueError as error:
-        raise UnreadableInput(f"{file.path}: table {TABLE} holds text where a number belongs") from error
+    except (TypeError, ValueError):
+        return np.array([[_number(cell) for cell in row] for row in rows], np.float64)
 
 
 def _time(file: NsysFile, table: str) -> str | None:

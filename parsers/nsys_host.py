@@ -61,7 +61,7 @@ def read_ranges(file: NsysFile, names: Names, busy_only: bool) -> tuple[Spans, B
     for rows in file.blocks(NVTX_TABLE, columns, RANGES, may_hide_device_work=False) if known else ():
         named = [split_name(str(text) if text is not None else texts.get(i, "")) for *_, text, i in rows]
         keep = [i for i, (name, _) in enumerate(named) if not busy_only or for_busy_ratio(ANNOTATION, name)]
-        times.append(file.as_array([rows[i][:3] for i in keep], 3, NVTX_TABLE))
+        times.append(file.as_array([rows[i][:3] for i in keep], 3, NVTX_TABLE, needed=False))
         name_ids.append(np.array([names.of(named[i][0]) for i in keep], np.int64))
         operators.append(np.array([named[i][1] for i in keep], bool))
     start_ns, end_ns, thread = np.concatenate(times).T

@@ -236,3 +236,23 @@ def test_of_a_name_that_nobody_could_have_given_only_the_ends_are_kept(tmp_path:
         True,
     ]
     assert max(map(len, kept)) <= LONGEST_TEXT_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "what"),
+    [
+        ("OSRT_API", "start", "1 rows of OSRT_API without a time"),
+        (PREFIX + "RUNTIME", "correlationId", f"1 rows of {PREFIX}RUNTIME without a time"),
+        ("NVTX_EVENTS", "end", "1 NVTX ranges at a time outside"),
+        ("GPU_METRICS", "value", ""),
+    ],
+)
+def test_text_in_a_table_that_no_ratio_needs_costs_its_row(
+    table: str, column: str, what: str, tmp_path: Path
+) -> None:
+    export = steady()
+    export.tables[table][0][column] = "abc"
+    found = read_nsys_export(str(export.write(tmp_path / "t.sqlite")))
+    assert len(found.trace.device_ops) == 40
+    assert [loss.what.startswith(what) for loss in found.trace.losses] == [True] * bool(what)
+    assert sum(series.missing for series in found.metrics) == (not what)
