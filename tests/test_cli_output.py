@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -127,6 +128,18 @@ def test_json_reads_back_as_the_document_that_it_was(value: Any) -> None:
     with contextlib.redirect_stdout(printed):
         output.print_json({"value": value})
     assert json.loads(printed.getvalue()) == {"value": value}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("text", ["a\udcff.json", "µ\udcff", "\ud83d", "plain"])
+def test_json_holds_names_that_are_no_unicode(
+    text: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding))
+    output.print_json({text: [text]})
+    sys.stdout.flush()
+    assert json.loads(written.getvalue()) == {text: [text]}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

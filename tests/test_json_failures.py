@@ -27,6 +27,7 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
         (["layer1"], "name a trace"),
         (["layer1", "--nosuch"], "No such option"),
         (["report", "--investigation", "gone"], "gone"),
+        (["explain", "\udcff"], "called \udcff"),
     ],
 )
 def test_an_error_of_usage_or_input_is_a_document(

@@ -45,7 +45,8 @@ class Collected:
 
 def find_trace_files(names: Sequence[str]) -> list[str]:
     """Files, folders (what in them matches TRACE_PATTERNS) and glob patterns as paths in the order of the
-    names, each file once, sorted within a name.
+    names, each file once, sorted within a name. Links to nowhere and pipes are among them: who reads them
+    says that they cannot be read.
 
     Raises UnreadableInput for a name that stands for no file at all.
     """
@@ -58,7 +59,7 @@ def find_trace_files(names: Sequence[str]) -> list[str]:
 
 def _files_of(name: str) -> list[str]:
     if os.path.isdir(name):
-        found = [str(p) for pattern in TRACE_PATTERNS for p in Path(name).rglob(pattern) if p.is_file()]
+        found = [str(p) for pattern in TRACE_PATTERNS for p in Path(name).rglob(pattern) if not p.is_dir()]
         missing = f"no {' or '.join(TRACE_PATTERNS)} in this folder"
     elif os.path.exists(name) or not has_magic(name):
         return [name]
