@@ -41,7 +41,7 @@ Events = Sequence[Event | ExactEvent]
 Convert = Callable[[Sequence[Any]], I64 | None]
 
 LONGEST_NS = 1 << 48
-"""Just over three days. No operation takes so long, and no sum of a file's durations passes 64 bits."""
+"""Just over three days. No operation takes so long."""
 UNNAMED_DEVICE, IMPOSSIBLE_DEVICE = -1, -2
 DEVICE_LIMIT = 1 << 31
 ALL_STREAMS = 0xFFFFFFFF

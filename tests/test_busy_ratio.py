@@ -160,3 +160,12 @@ def test_devices_come_by_number_and_apart() -> None:
 def test_the_longest_operation_is_named() -> None:
     found = busy(trace_of([kernel(0, 10, "a"), kernel(20, 50, "b"), kernel(60, 70, "c")]))
     assert (found.longest_op_name, found.longest_op_ns) == ("b", 30)
+
+
+def test_sums_of_durations_may_pass_64_bits() -> None:
+    long_ns = (1 << 62) + 12_345
+    pairs = [(start, stream) for start in range(7) for stream in (7, 8)]
+    trace = trace_of([kernel(start, start + long_ns, stream=stream) for start, stream in pairs])
+    found = measure_busy(trace, trace.device_ops)
+    assert found.sum_ns == 14 * long_ns
+    assert [row.sum_ns for row in found.streams] == [7 * long_ns] * 2

@@ -159,6 +159,11 @@ def test_thresholds_that_cannot_be(share: str, traces: Write, capsys: Output) ->
     assert_refused(capsys, layer1("a.json", "--host-bound", share), "shares from 0 to 1")
 
 
+def test_an_offset_that_is_none_is_refused_without_any_log(traces: Write, capsys: Output) -> None:
+    traces("a.json")
+    assert_refused(capsys, layer1("a.json", "--utc-offset", "x"), "--utc-offset x: give it as +HH:MM")
+
+
 def test_a_measured_tpot_without_parameters_is_refused_before_anything_is_read(capsys: Output) -> None:
     for option in (("--measured-tpot", "12"), ("--gpu", "H100-SXM"), ("--batch", "4"), ("--kv-heads", "8")):
         assert_refused(capsys, layer1("gone.json", *option), "roofline options need --params")

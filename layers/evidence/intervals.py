@@ -24,6 +24,8 @@ class Intervals(NamedTuple):
     end: I64
 
 
+HALF_BITS = 32
+"""Numbers of so many bits can be summed in 64 for as many as a table can hold."""
 EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -46,6 +48,12 @@ def union(start: I64, end: I64) -> Intervals:
 def total(of: Intervals) -> int:
     """Length of a normal set, exact for any of them: the sum wraps modulo 2^64, and no length passes that."""
     return int((of.end - of.start).sum()) % 2**64
+
+
+def exact_sum(lengths: I64) -> int:
+    """The sum of lengths that are not negative, whatever it passes."""
+    high, low = int((lengths >> HALF_BITS).sum()), int((lengths & ((1 << HALF_BITS) - 1)).sum())
+    return (high << HALF_BITS) + low
 
 
 def clip(of: Intervals, low: int, high: int) -> Intervals:

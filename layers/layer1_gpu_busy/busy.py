@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from layers.evidence.intervals import Intervals, clip, gaps, total, union
+from layers.evidence.intervals import Intervals, clip, exact_sum, gaps, total, union
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.model import (
     DEVICE_WINDOW,
@@ -77,7 +77,7 @@ def measure_busy(trace: DeviceTrace, ops: DeviceOps) -> DeviceBusy:
         device_window=_ratio(window, any_op, kernels),
         steps_window=_ratio(steps, any_op, kernels) if steps else None,
         recorded_window=_ratio(Window(RECORDED_WINDOW, *recorded), any_op, kernels) if recorded else None,
-        sum_ns=int(duration_ns.sum()),
+        sum_ns=exact_sum(duration_ns),
         longest_op_ns=int(duration_ns[longest]),
         longest_op_name=trace.names[ops.name_id[longest]],
         longest_gaps_ns=_longest_gaps(any_op, window),

@@ -31,6 +31,10 @@ from parsers.nsys_file import looks_like_nsys
 from parsers.nsys_sqlite import read_nsys_export
 
 TRACE_PATTERNS = ("*.json", "*.json.gz", "*.sqlite")
+OUT_OF_MEMORY = "where memory ran out, give fewer files or --busy-only"
+CRASHED = "a fault of perfkit or of a library that it uses; the other files are judged without it"
+SIGKILL = 9
+"""What the kernel sends where memory runs out; the signal module lacks it on Windows."""
 IN_PROCESS_BELOW_BYTES = 8 << 20
 """Files that together are smaller, as they lie on the disk, are read faster than processes start."""
 
@@ -128,7 +132,7 @@ def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Col
 
 def _answered(path: str, answer: Answer) -> Collected:
     if answer.killed_by is not None:
-        advice = "where memory ran out, give fewer files or --busy-only"
+        advice = OUT_OF_MEMORY if answer.killed_by == SIGKILL else CRASHED
         why = f"{path}: the process that read it was killed by signal {answer.killed_by}: {advice}"
         return Collected((), (Unread(path, why),))
     return msgspec.convert(json.loads(answer.line), Collected, str_keys=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from layers.evidence.intervals import HALF_BITS
 from layers.layer1_gpu_busy.coverage import among
 from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.kept import kept
@@ -27,8 +28,8 @@ def measure_streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
     busy_ns = union_length(of, ops.start_ns, ops.end_ns, len(streams))
     events, by = np.bincount(of), _by_launch(ops)
     edges = np.concatenate(([0], np.cumsum(events)[:-1]))
-    sum_ns = np.add.reduceat(by.lengths_ns, by.launch[edges])
-    rows = zip(streams.tolist(), events.tolist(), busy_ns.tolist(), sum_ns.tolist(), strict=True)
+    sum_ns = _exact_sums(by.lengths_ns, by.launch[edges])
+    rows = zip(streams.tolist(), events.tolist(), busy_ns.tolist(), sum_ns, strict=True)
     return tuple(sorted((StreamBusy(*row) for row in rows), key=lambda row: -row.busy_ns))
 
 
@@ -79,6 +80,13 @@ def _by_launch(ops: DeviceOps) -> _ByLaunch:
     launch = np.concatenate(([0], np.cumsum(begins)))
     lengths_ns = union_length(launch, start_ns[again], end_ns[again], int(launch[-1]) + 1)
     return _ByLaunch(order[again], launch, lengths_ns)
+
+
+def _exact_sums(lengths_ns: I64, edges: I64) -> list[int]:
+    """The sum from each edge to the next, whatever it passes."""
+    halves = (lengths_ns >> HALF_BITS, lengths_ns & ((1 << HALF_BITS) - 1))
+    high, low = (np.add.reduceat(half, edges).tolist() for half in halves)
+    return [(h << HALF_BITS) + rest for h, rest in zip(high, low, strict=True)]
 
 
 def _place_on_stream(ops: DeviceOps) -> I64:

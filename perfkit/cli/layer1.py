@@ -119,6 +119,7 @@ def layer1(
     if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 
+    sampled.offset_ns(utc_offset)  # refuses what is no offset, even where no log needs it
     samples = sampled.read_samples(logs, utc_offset) if logs else []
     now = None
     if live is not None:
