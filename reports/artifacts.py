@@ -39,7 +39,7 @@ def artifacts_of(run: Run, measurements: Sequence[StoredMeasurement]) -> Artifac
             m.measurement.artifact for m in measurements if m.run_id == run.id and m.measurement.artifact
         )
     )
-    entries: list[dict[str, Any]] = run.document.get("traces", [])
+    entries: list[dict[str, Any]] = [*run.document.get("traces", []), *run.document.get("files", [])]
     by_path = {entry["path"]: _match(entry, run, stored) for entry in entries}
     return ArtifactFinder(run, by_path, tuple(dict.fromkeys([*stored, *by_path.values()])))
 

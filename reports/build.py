@@ -24,6 +24,7 @@ from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_s
 from reports.layer1_unknowns import not_measured, not_shown
 from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
 from reports.model import RawValue, Report, RunVerdict, Validity
+from reports.stages_document import StageRun, is_stages, read_stages, stages_verdict
 from reports.sweep_document import COMMANDS as SWEEPS
 from reports.sweep_document import SweepRun, read_sweep, sweep_verdict
 from reports.watch_section import WatchRun
@@ -66,28 +67,35 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     artifacts = {run.id: artifacts_of(run, recorded.measurements) for run in recorded.runs}
     documents, unreadable = _documents(recorded.runs)
     sweeps = _sweeps(recorded, artifacts, unreadable)
+    ledgers = _ledgers(recorded, artifacts, unreadable)
     rows = history(recorded.runs, artifacts, unreadable)
     counts = {row.id for row in rows if not row.dropped}
     counting = _counting(recorded, counts, documents, artifacts)
     tried = {str(run.document["command"]) for run in recorded.runs}
     swept = [sweep for sweep in sweeps if sweep.run.id in counts]
-    counted_runs = {*(r.run.id for r in counting), *(s.run.id for s in swept)}
+    staged = [ledger for ledger in ledgers if ledger.run.id in counts]
+    counted_runs = {*(r.run.id for r in counting), *(r.run.id for r in swept), *(r.run.id for r in staged)}
+    watches = _watches(recorded, artifacts)
     preflight = next((run for run in reversed(recorded.runs) if _is(run, PREFLIGHT.command)), None)
     of_counting = [f for f in recorded.findings if f.run_id in counted_runs]
     names, busy = device_names(of_counting), busy_ratios(recorded.measurements)
     findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
     negative = [f for f in of_counting if f.finding.negative]
     return Report(
-        title=_title(counting, swept),
-        verdicts=(*map(_run_verdict, counting), *map(sweep_verdict, swept)),
+        title=_title(counting, [*staged, *swept]),
+        verdicts=(
+            *map(_run_verdict, counting),
+            *map(stages_verdict, staged),
+            *map(sweep_verdict, swept),
+        ),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(counting, preflight, _watches(recorded, artifacts), commands, swept, tried),
+        layers=layers_walked(counting, preflight, watches, commands, swept, staged, tried),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
         not_measured=tuple(not_measured(counting, preflight)),
         not_shown=(*not_shown(counting), *([] if swept else [UNMEASURED_EFFECTS])),
-        raw_values=_raw_values(recorded.measurements, counting, swept),
+        raw_values=_raw_values(recorded.measurements, counting, [*staged, *swept]),
         runs=rows,
         artifacts=tuple(dict.fromkeys(a for row in rows for a in row.artifacts)),
     )
@@ -103,6 +111,8 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
     unreadable: dict[int, str] = {}
     for run in runs:
         if _is(run, PREFLIGHT.command) or _is(run, WATCH) or run.document["command"] in SWEEPS:
+            continue
+        if is_stages(run):
             continue
         if not _is(run, LAYER_1.command):
             unreadable[run.id] = f"this report does not cover perfkit {run.document['command']}"
@@ -126,6 +136,20 @@ def _sweeps(
                 found.append(read_sweep(run, artifacts[run.id].all, findings))
             except StoreError as error:
                 unreadable[run.id] = str(error)
+    return found
+
+
+def _ledgers(
+    recorded: Recorded, artifacts: dict[int, ArtifactFinder], unreadable: dict[int, str]
+) -> list[StageRun]:
+    """Stage ledgers; why one cannot be used joins `unreadable`."""
+    found = []
+    for run in filter(is_stages, recorded.runs):
+        findings = [f.finding for f in recorded.findings if f.run_id == run.id]
+        try:
+            found.append(read_stages(run, artifacts[run.id].all, findings))
+        except StoreError as error:
+            unreadable[run.id] = str(error)
     return found
 
 
@@ -160,7 +184,7 @@ def _counting(
     ]
 
 
-def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun]) -> str:
+def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun | StageRun]) -> str:
     if not runs and not sweeps:
         return "no run counts"
     named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
@@ -179,11 +203,13 @@ def _run_verdict(r: Layer1Run) -> RunVerdict:
 
 
 def _raw_values(
-    measurements: Sequence[StoredMeasurement], runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun]
+    measurements: Sequence[StoredMeasurement],
+    runs: Sequence[Layer1Run],
+    others: Sequence[SweepRun | StageRun],
 ) -> tuple[RawValue, ...]:
     """Those of the runs that count, the device that is shown of each first."""
     shown = {r.run.id: r.subject.device.scope if r.subject else "" for r in runs}
-    shown |= {sweep.run.id: "" for sweep in sweeps}
+    shown |= {other.run.id: "" for other in others}
     values = [RawValue(m.run_id, m.measurement) for m in measurements if m.run_id in shown]
     return tuple(sorted(values, key=lambda v: (v.run_id, v.measurement.scope != shown[v.run_id])))
 

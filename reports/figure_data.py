@@ -111,4 +111,13 @@ class SweepCurves:
     marks: tuple[tuple[float, str], ...]
 
 
-FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves
+@dataclass(frozen=True, slots=True)
+class StageBars:
+    """Runs of a stage ledger: the name of each, and (kind, share) of a request's time, which add up to 1 but
+    for what is too small to draw; and the share of waiting from which on scheduling is the problem."""
+
+    runs: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+    queue_limit: float
+
+
+FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves | StageBars

@@ -10,6 +10,8 @@ from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
 from reports.preflight_section import preflight_layer
+from reports.stages_document import StageRun
+from reports.stages_section import stages_layer
 from reports.sweep_document import SweepRun
 from reports.sweep_section import sweep_layer
 from reports.watch_section import WatchRun
@@ -33,9 +35,10 @@ LAYER_1 = KnownLayer(
 LAYER_3 = KnownLayer(
     "Layer 3. Concurrency sweep", "How do throughput, latency and accuracy go with load?", "sweep"
 )
+STAGES = KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages")
 KNOWN = (
     *(PREFLIGHT, LAYER_1),
-    KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages"),
+    STAGES,
     KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2"),
     LAYER_3,
     KnownLayer("Layer 4. A/B", "Does one change make it better, by how much, what does it block?", "ab"),
@@ -61,15 +64,17 @@ def layers_walked(
     watches: Sequence[WatchRun],
     commands: Collection[str],
     sweeps: Sequence[SweepRun] = (),
+    ledgers: Sequence[StageRun] = (),
     tried: Collection[str] = (LAYER_1.command,),
 ) -> tuple[Layer, ...]:
     """One row for every layer; `commands` are those that this perfkit has, `tried` those that are recorded,
     whether they count or not."""
+    walked = {
+        LAYER_3: sweep_layer(LAYER_3.title, LAYER_3.question, sweeps) if sweeps else None,
+        STAGES: stages_layer(STAGES.title, STAGES.question, ledgers) if ledgers else None,
+    }
     return tuple(
-        sweep_layer(known.title, known.question, sweeps)
-        if known is LAYER_3 and sweeps
-        else _layer(known, runs, preflight, watches, commands, tried)
-        for known in KNOWN
+        walked.get(known) or _layer(known, runs, preflight, watches, commands, tried) for known in KNOWN
     )
 
 
@@ -109,7 +114,7 @@ def _strength(r: Layer1Run, runs: int) -> str:
 def _why_not_run(
     known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str], tried: Collection[str]
 ) -> str:
-    if known in (LAYER_1, LAYER_3) and known.command in tried:
+    if known in (LAYER_1, LAYER_3, STAGES) and known.command in tried:
         return NONE_COUNTS
     why = NOT_RECORDED if known.command in commands else NOT_IN_VERSION
     name = known.title.split(".")[0]

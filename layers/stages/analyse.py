@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from layers.evidence.guard import Checked, apply_guards
 from layers.evidence.wording import counted, first_few
 from layers.stages.collect import CollectedStages, artifact_of
-from layers.stages.guards import FILE_GUARDS, RUN_GUARDS, FileFacts
+from layers.stages.guard_checks import FileFacts
+from layers.stages.guards import FILE_GUARDS, RUN_GUARDS
 from layers.stages.ledger import ledger_of
 from layers.stages.means import ledgers_of_table
 from layers.stages.model import RunLedger, StageAnalysis
@@ -36,6 +37,7 @@ def analyse(
         chosen=chosen,
         empty_runs=empty,
         lost=_lost(collected),
+        files=tuple(collected.artifacts),
         guards=(*apply_guards(FILE_GUARDS, facts), *(g for one in ledgers for g in _checked(one))),
     )
 

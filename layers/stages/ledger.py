@@ -16,6 +16,8 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.statistics import minimum_n_for_quantile
 from layers.stages.batch_fit import batch_fits
 from layers.stages.model import (
+    INTENDED,
+    SPLIT,
     WORK,
     Counts,
     Interval,
@@ -55,9 +57,7 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         e2e_ms=_row(("", Kind.SERVICE, "", False), [r.length_ns for r in whole], 1.0, window_ns),
         rows=rows,
         queues=_queues(whole, total_ns, order),
-        queue_share=_exposed_ns(whole, _waits) / total_ns,
-        hop_share=_exposed_ns(whole, _hops, _known) / total_ns,
-        intended_share=_exposed_ns(whole, lambda i: i.intended) / total_ns,
+        split=_split(whole, total_ns),
         residual_share=1 - covered / total_ns,
         overlap_share=sum(row.share for row in rows) - covered / total_ns,
         artifacts=tuple(artifacts),
@@ -171,6 +171,21 @@ def _hops(interval: Interval) -> bool:
 def _known(interval: Interval) -> bool:
     """Work and waits."""
     return not _hops(interval)
+
+
+def split_kind(interval: Interval) -> str:
+    """Its word in SPLIT."""
+    return INTENDED if interval.intended else interval.kind
+
+
+def _split(requests: Sequence[TimedRequest], total_ns: int) -> dict[str, float]:
+    """Each kind's share that no kind before it in SPLIT covers."""
+    shares, before = {}, 0
+    for place, kind in enumerate(SPLIT, 1):
+        first = SPLIT[:place]
+        covered = sum(union_ns(_spans(r, lambda i, of=first: split_kind(i) in of)) for r in requests)  # type: ignore[misc]
+        shares[str(kind)], before = (covered - before) / total_ns, covered
+    return shares
 
 
 def _exposed_ns(requests: Iterable[TimedRequest], chosen: Chosen, under: Chosen = _works) -> int:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact
-from layers.stages.model import Counts, Kind, Row, RunLedger, StageQueue
+from layers.stages.model import SPLIT, Counts, Kind, Row, RunLedger, StageQueue
 from layers.stages.vocabulary import ADMISSION, HAND_OVER, kind_of
 from parsers.load_results import LoadResults, ReportedRun
 
@@ -33,6 +33,7 @@ def _ledger(run: ReportedRun, total_ms: float, artifact: Artifact) -> RunLedger:
     rows = tuple(_row(name, ms, total_ms, run.concurrency) for name, ms in run.stage_ms.items())
     waits, hops = (sum(r.share for r in rows if r.kind is kind) for kind in (Kind.QUEUE, Kind.HOP))
     works = sum(r.share for r in rows) - waits - hops
+    split = {kind: sum(r.share for r in rows if r.kind == kind) for kind in map(str, SPLIT)}
     return RunLedger(
         run=f"{run.concurrency} at a time" if run.concurrency else "",
         counts=UNCOUNTED,
@@ -41,9 +42,7 @@ def _ledger(run: ReportedRun, total_ms: float, artifact: Artifact) -> RunLedger:
         e2e_ms=Row("", Kind.SERVICE, "", None, total_ms, None, None, None, 1.0, run.concurrency),
         rows=rows,
         queues=(StageQueue(STAGE, waits, hops, works, 0),),
-        queue_share=waits,
-        hop_share=hops,
-        intended_share=0.0,
+        split=split,
         residual_share=1 - waits - hops - works,
         overlap_share=0.0,
         artifacts=(artifact,),

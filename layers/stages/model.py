@@ -30,6 +30,11 @@ WORK = (Kind.BUILD, Kind.FIRST_FORWARD, Kind.DECODE, Kind.SERVICE)
 """Kinds in which something is done for the request."""
 
 
+INTENDED = "intended"
+SPLIT = (Kind.FIRST_FORWARD, Kind.DECODE, Kind.SERVICE, Kind.BUILD, Kind.QUEUE, INTENDED, Kind.HOP)
+"""Where several run at once, the first of these has the time. `intended`: waits that are meant."""
+
+
 class Interval(NamedTuple):
     """One stretch of one request in one stage. `part` tells intervals of a kind apart; `batch`: requests that
     were worked on together (0: not told); `intended`: a wait that is meant; `to`: the
@@ -195,9 +200,9 @@ class HeadOfLine:
 class RunLedger:
     """One run. `in_flight` is the mean over its window, `concurrency` what a table names.
 
-    All shares are of the end-to-end time of complete requests. `queue_share` counts time in which a request
-    waits and nothing works on it, `hop_share` what hops take beyond that; `overlap_share`: by how much
-    intervals that run at once exceed the time that they cover.
+    All shares are of the end-to-end time of complete requests. `split` gives each moment to one kind, work
+    before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
+    much intervals that run at once exceed the time that they cover.
     """
 
     run: str
@@ -207,9 +212,7 @@ class RunLedger:
     e2e_ms: Row
     rows: tuple[Row, ...]
     queues: tuple[StageQueue, ...]
-    queue_share: float
-    hop_share: float
-    intended_share: float
+    split: Mapping[str, float]
     residual_share: float
     overlap_share: float
     artifacts: tuple[Artifact, ...]
@@ -222,6 +225,16 @@ class RunLedger:
     negative_hops: int = 0
     longest_silence_ms: float = 0.0
     first_output_ends_prefill: bool = False
+
+    @property
+    def queue_share(self) -> float:
+        """Time in which a request waits, unintended, and nothing works on it."""
+        return self.split[Kind.QUEUE]
+
+    @property
+    def hop_share(self) -> float:
+        """Time in hops in which nothing else happens."""
+        return self.split[Kind.HOP]
 
     @property
     def load(self) -> float:
@@ -247,4 +260,5 @@ class StageAnalysis:
     chosen: RunLedger | None
     empty_runs: tuple[str, ...]
     lost: tuple[str, ...]
+    files: tuple[Artifact, ...]
     guards: tuple[Checked, ...]

@@ -129,6 +129,8 @@ def _ended(events: Sequence[StageEvent]) -> bool:
     last = events[-1]
     if last.name == words.COMPLETE:
         return last.terminal or not last.peer
+    if any(event.name in (words.RECEIVED, words.QUEUED) for event in events):
+        return False  # a stage that logs when it is entered logs when it is left
     name = plain(last.name)
     return name in ENDINGS or name.endswith(("_end", "_done", "_finish"))
 

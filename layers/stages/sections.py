@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from layers.evidence.wording import visible
-from layers.stages.model import Row, RunLedger, StageAnalysis
+from layers.stages.model import INTENDED, Row, RunLedger, StageAnalysis
 from layers.stages.thresholds import word_of
 
 
@@ -22,6 +22,7 @@ def sections(analysis: StageAnalysis) -> dict[str, Any]:
         "queue_share": chosen.queue_share if chosen else None,
         "shed": chosen.counts.shed if chosen else 0,
         "runs": [_run(run) for run in analysis.runs],
+        "files": [msgspec.to_builtins(file) for file in analysis.files],
         "lost": [visible(text) for text in analysis.lost],
     }
 
@@ -57,7 +58,8 @@ def _run(run: RunLedger) -> dict[str, Any]:
         "e2e_ms": {name: e2e[f"{name}_ms"] for name in ("mean", "p50", "p95", "max") if f"{name}_ms" in e2e},
         "queue_share": run.queue_share,
         "hop_share": run.hop_share,
-        "intended_share": run.intended_share,
+        "intended_share": run.split[INTENDED],
+        "split": dict(run.split),
         "residual_share": run.residual_share,
         "overlap_share": run.overlap_share,
         "stages": [_row(row) for row in run.rows],
