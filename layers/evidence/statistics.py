@@ -69,11 +69,18 @@ def quantile_interval(values: Sequence[float], quantile: float) -> Estimate | No
 
 def wilson_interval(hits: int, n: int) -> Estimate:
     """The share hits / n with its score interval (Wilson 1927, no continuity correction); n >= 1."""
-    z = NormalDist().inv_cdf(1 - TAIL)
-    share = hits / n
+    return Estimate(hits / n, *score_bounds(hits / n, n), n)
+
+
+def score_bounds(share: float, n: float, z: float | None = None) -> tuple[float, float]:
+    """Wilson's interval of a share of n > 0 values; n is no whole number where they depend on each other.
+
+    `z` is the number of standard errors to either side (None: the normal one at CONFIDENCE).
+    """
+    z = NormalDist().inv_cdf(1 - TAIL) if z is None else z
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half_width = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Estimate(share, max(0.0, centre - half_width), min(1.0, centre + half_width), n)
+    return max(0.0, centre - half_width), min(1.0, centre + half_width)
 
 
 def _binomial_quantile(chance: float, n: int, p: float) -> int:

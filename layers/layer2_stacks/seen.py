@@ -1,0 +1,44 @@
+"""One distinct stack as Layer 2 sees it: forks cut, native code folded into the line that called it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layers.layer2_stacks.entries import entry_of
+from layers.layer2_stacks.frames import cut_fork, is_import, is_library, is_native, native_name
+from layers.layer2_stacks.model import WaitKind
+from layers.layer2_stacks.waits import wait_of
+from parsers.stack_model import Frame, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A stack's reading. `leaf` is the last Python frame, the last native one where there is no Python, None
+    without any frame; `native` names what ran under it, outermost first."""
+
+    stack: Stack
+    leaf: Frame | None
+    native: tuple[str, ...]
+    entry: Frame | None
+    caller: Frame | None
+    wait: WaitKind | None
+    forked: bool
+    importing: bool
+
+
+def see(stack: Stack) -> Seen:
+    """The reading of one stack."""
+    frames = cut_fork(stack.frames)
+    last = max((i for i, f in enumerate(frames) if not is_native(f)), default=-1)
+    python, under = frames[: last + 1], frames[last + 1 :]
+    leaf = python[-1] if python else frames[-1] if frames else None
+    return Seen(
+        stack=stack,
+        leaf=leaf,
+        native=tuple(native_name(f) for f in under),
+        entry=entry_of(frames),
+        caller=next((f for f in reversed(python[:-1]) if not is_library(f)), None),
+        wait=wait_of(python, under),
+        forked=len(frames) < len(stack.frames),
+        importing=is_import(frames),
+    )
