@@ -10,15 +10,15 @@ INTERNED_TEXT_LIMIT_BYTES = 64 << 20
 TOO_MANY = "(too many different ones to keep apart)"
 
 
-LONGEST_TEXT_CHARACTERS = 1 << 16
+LONGEST_TEXT_CHARACTERS = 1 << 17
 """Kept of one text: names of kernels with all their template arguments reach some ten thousand characters."""
-CUT = "… [{:,} characters] …"
+CUT = "… [of {:,} characters]"
 
 
 class Interner(dict[Any, int]):
     """value → small integer in order of first sight; bounded: what comes after the bound shares the id of
-    `full`, but for `always`, values that are never turned away. Of a longer text than any name only the ends
-    are kept, with its length between: whoever looks at every character of a name can do so.
+    `full`, but for `always`, values that are never turned away. Of a longer text than any name only the begin
+    is kept, with its length behind: whoever looks at every character of a name can do so.
     """
 
     def __init__(self, full: Any = TOO_MANY, most: int = 1 << 31, always: Container[Any] = ()) -> None:
@@ -29,7 +29,7 @@ class Interner(dict[Any, int]):
 
     def __missing__(self, value: Any) -> int:
         if isinstance(value, str) and len(value) > LONGEST_TEXT_CHARACTERS:
-            return self[_ends_of(value)]
+            return self[_begin_of(value)]
         self._left_bytes -= len(value) + 64
         has_room = self._left_bytes >= 0 and len(self) < self._most
         if value == self._full or not (has_room or value in self._always):
@@ -39,8 +39,7 @@ class Interner(dict[Any, int]):
         return index
 
 
-def _ends_of(text: str) -> str:
-    """A text with its middle cut out; those that differ there alone but not in length become one."""
+def _begin_of(text: str) -> str:
+    """The begin of a text and its length; texts that are alike in both become one."""
     cut = CUT.format(len(text))
-    half = LONGEST_TEXT_CHARACTERS // 2 - len(cut)
-    return text[:half] + cut + text[-half:]
+    return text[: LONGEST_TEXT_CHARACTERS - len(cut)] + cut
