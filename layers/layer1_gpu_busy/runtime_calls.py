@@ -195,6 +195,9 @@ def ids_of_several_calls(trace: DeviceTrace) -> int:
     """
     calls, process = runtime_calls(trace).spans, process_of_track(trace)
     rows = np.flatnonzero(calls.correlation > 0)
+    ids = np.sort(calls.correlation[rows])
+    if not (ids[1:] == ids[:-1]).any():
+        return 0
     rows = rows[np.lexsort((-calls.end_ns[rows], calls.start_ns[rows], calls.correlation[rows]))]
     opens = np.diff(calls.correlation[rows], prepend=NO_CORRELATION) != 0
     later, outer = rows[~opens], rows[opens][np.cumsum(opens) - 1][~opens]
