@@ -6,6 +6,7 @@ values; the first row that has a request, a stage, an event and a time fixes whi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,13 +23,17 @@ PID = ("pid", "process_id")
 PEER = ("to_stage", "from_stage", "next")
 CHUNK = ("chunk_id", "chunk")
 BATCH = ("batch_size", "batch")
-STATUS = ("status", "status_code", "http_status", "error", "reason")
+STATUS, ERROR = ("status", "status_code", "http_status"), ("error", "exception")
 TIMES = ("timestamp", "ts", "time", "at", "t")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 SECOND_NS = UNITS_NS["s"]
 LARGEST_NS = 2**63 - 1
-FINE_STATUS = frozenset({"ok", "success", "done", "200", "none", "false", "true", "0", "completed"})
-"""Words of a status that are no failure."""
+BAD_STATUS = re.compile(
+    r"[45]\d\d|(.*[^a-z])?(fail|error|abort|cancel|time.?out|reject|refus|overload|drop|(shed|full)(?![a-z])).*",
+    re.IGNORECASE,
+)
+"""Of a status: HTTP codes from 400 on, and words; any other (running, finished, length) is no failure."""
+NO_ERROR = frozenset({"none", "null", "false", "0", "ok"})
 MAX_FAILURE_CHARACTERS = 200
 MAX_BATCH = 1_000_000
 EPOCH_SIZES = ((10**17, "ns"), (10**14, "us"), (10**11, "ms"))
@@ -148,9 +153,10 @@ class Reader:
         return self._kept.setdefault(text, text)
 
     def _failure(self, row: Mapping[str, Any]) -> str:
-        """Every status or error that is none of FINE_STATUS, in one text."""
-        texts = (self._text(row.get(name)) for name in STATUS)
-        told = dict.fromkeys(text for text in texts if text and text.lower() not in FINE_STATUS)
+        """Every status that is bad and every error, in one text."""
+        status, errors = ([self._text(row.get(name)) for name in names] for names in (STATUS, ERROR))
+        bad = [text for text in status if BAD_STATUS.fullmatch(text)]
+        told = dict.fromkeys([*bad, *(text for text in errors if text and text.lower() not in NO_ERROR)])
         return "; ".join(told)[:MAX_FAILURE_CHARACTERS]
 
 

@@ -164,6 +164,28 @@ def test_events_beyond_the_bound_are_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(log.events) == 3 and any(loss.rest_is_missing for loss in log.losses)
 
 
+@pytest.mark.parametrize(
+    ("told", "failure"),
+    [
+        ({"status": "finished", "error": None}, ""),
+        ({"status": "length", "status_code": 200, "error": "none"}, ""),
+        ({"status": 503}, "503"),
+        ({"status_code": 500, "error": "backlog is full"}, "500; backlog is full"),
+        ({"status": "time out"}, "time out"),
+        ({"status": "cancelled"}, "cancelled"),
+        ({"status": "queue_full"}, "queue_full"),
+        ({"status": "successfully finished"}, ""),
+    ],
+)
+def test_a_status_is_a_failure_only_where_it_says_so(
+    told: dict[str, object], failure: str, tmp_path: Path
+) -> None:
+    made = line("q", "a", "stage_complete", 1)
+    made["metadata"] = told
+    (event,) = read_stage_events(written(tmp_path / "e.jsonl", [made])).events
+    assert event.failure == failure
+
+
 def test_columns_are_found_in_any_case_and_order() -> None:
     columns = find_columns({"Time_MS": 5, "Event": "end", "STAGE": "a", "Request": "q"})
     assert columns is not None
