@@ -220,6 +220,21 @@ def test_runs_of_a_reused_folder_are_ledgers_of_their_own(tmp_path: Path) -> Non
         analysed(str(path), run="other")
 
 
+def test_logs_without_a_run_id_are_one_run_where_they_overlap_in_time(tmp_path: Path) -> None:
+    def log(name: str, stage: str, at: int) -> str:
+        rows = [
+            f"{n},{stage},{event},{at + n * 10 + took}"
+            for n in range(20)
+            for event, took in (("start", 0), ("end", 9))
+        ]
+        return plain_csv(tmp_path / name, rows)
+
+    first, beside, later = log("c1.csv", "a", 0), log("b.csv", "b", 9), log("c2.csv", "a", 5000)
+    assert [run.counts.complete for run in analysed(first, beside).runs] == [20]
+    runs = analysed(first, beside, later).runs
+    assert {run.run: [q.stage for q in run.queues] for run in runs} == {"c1.csv": ["a", "b"], "c2.csv": ["a"]}
+
+
 def test_a_wait_that_is_meant_does_not_count_against_its_stage(tmp_path: Path) -> None:
     path = written(tmp_path / "e.jsonl", asr_run())
     run = ledger(path, intended_ms={"asr": 4.0})

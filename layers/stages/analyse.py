@@ -13,6 +13,7 @@ from layers.stages.ledger import ledger_of
 from layers.stages.means import ledgers_of_table
 from layers.stages.model import RunLedger, StageAnalysis
 from layers.stages.requests import TimedRun, timed_runs
+from layers.stages.unnamed_runs import with_runs
 from parsers.errors import UsageError
 from parsers.load_results import LoadResults
 from parsers.stage_model import StageLog
@@ -25,9 +26,10 @@ def analyse(
 
     `intended_ms` is the wait that is meant, by stage. UsageError for a run or a stage that is not there.
     """
-    timed = timed_runs([log.events for log in collected.logs], intended_ms)
+    logs = with_runs(collected.logs)
+    timed = timed_runs([log.events for log in logs], intended_ms)
     _check_stages(timed, intended_ms or {})
-    ledgers, empty = _ledgers(timed, collected.logs)
+    ledgers, empty = _ledgers(timed, logs)
     ledgers += [one for t in collected.tables for one in ledgers_of_table(t, artifact_of(t))]
     ledgers.sort(key=lambda one: one.load)
     chosen = _named(ledgers, run, empty) if run else (ledgers[-1] if ledgers else None)
