@@ -2,10 +2,10 @@
 
 python -m benchmarks.load_arms ARM PORT N CHUNKS GAP_MS SECONDS prints one line of JSON.
 
-    floor      a protocol on uvloop that only reads bytes, stamps each read, and looks for the end of the
-    answer perfkit    perfkit's load process as it is used, its records on disk included aiohttp    aiohttp on
-    uvloop, one session; each event stamped when it is handed over, then decoded with json,
-               as vLLM's and SGLang's clients do
+    floor      a protocol on uvloop that only reads bytes, stamps each, and looks for the end of the answer
+    perfkit    perfkit's load process as it is used, its records on disk included
+    aiohttp    aiohttp on uvloop, one session; each event stamped when it is handed over, then decoded with
+               json, as vLLM's and SGLang's clients do
     httpx      the same on httpx
 
 *Added* is the stamp that the client gives an event, less the moment of sending that stands in it. CPU is that
@@ -79,33 +79,31 @@ Stamped = Sequence[tuple[int, bytes]]
 
 
 class Meter:
-    """Keeps the answers that end after the warm-up, and the CPU from there to the end of the measured
-    time."""
+    """Keeps all answers, and the CPU from the end of the warm-up to the end of the measured time."""
 
     def __init__(self, seconds: float) -> None:
-        self.begin_ns = time.monotonic_ns() + int(WARMUP_S * NS_PER_S)
-        self.end_ns = self.begin_ns + int(seconds * NS_PER_S)
-        self._cpu_ns = self._until_ns = self._cpu_until_ns = 0
-        self.answers: list[Stamped] = []
+        self._seconds = seconds
+        self._marks: list[tuple[int, int]] = []
+        self._answers: list[Stamped] = []
 
-    def ended(self, answer: Stamped) -> bool:
-        """Whether to go on."""
-        now_ns = time.monotonic_ns()
-        if now_ns >= self.begin_ns:
-            if not self._cpu_ns:
-                self.begin_ns, self._cpu_ns = now_ns, time.process_time_ns()
-            self.answers.append(answer)
-        if now_ns < self.end_ns:
-            return True
-        if not self._until_ns:
-            self._until_ns, self._cpu_until_ns = now_ns, time.process_time_ns()
-        return False
+    def answer(self) -> list[tuple[int, bytes]]:
+        """A place for the pieces of one more answer."""
+        answer: list[tuple[int, bytes]] = []
+        self._answers.append(answer)
+        return answer
+
+    async def over(self) -> None:
+        """Wait until the time is over. A client that is behind is late here too, and that counts as its
+        time."""
+        for wait_s in (WARMUP_S, self._seconds):
+            await asyncio.sleep(wait_s)
+            self._marks.append((time.monotonic_ns(), time.process_time_ns()))
 
     def cost(self) -> Cost:
-        seconds = (self._until_ns - self.begin_ns) / NS_PER_S
-        cost = Cost(seconds, (self._cpu_until_ns - self._cpu_ns) / NS_PER_S)
-        for answer in self.answers:
-            look_into(answer, self.begin_ns, self._until_ns, cost)
+        (begin_ns, cpu_ns), (end_ns, cpu_end_ns) = self._marks
+        cost = Cost((end_ns - begin_ns) / NS_PER_S, (cpu_end_ns - cpu_ns) / NS_PER_S)
+        for answer in self._answers:
+            look_into(answer, begin_ns, end_ns, cost)
         return cost
 
 
@@ -123,33 +121,31 @@ def look_into(answer: Stamped, begin_ns: int, end_ns: int, cost: Cost) -> None:
 class Null(asyncio.Protocol):
     """The floor."""
 
-    def __init__(self, task: Task, meter: Meter, closed: Callable[[], None]) -> None:
-        self._request, self._meter, self._closed = task.request, meter, closed
-        self._answer: list[tuple[int, bytes]] = []
+    def __init__(self, task: Task, meter: Meter) -> None:
+        self._request, self._meter = task.request, meter
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        transport.write(self._request)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._answer = self._meter.answer()
+        self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         self._answer.append((time.monotonic_ns(), data))
         if data.endswith(END):
-            answer, self._answer = self._answer, []
-            if self._meter.ended(answer):
-                self._transport.write(self._request)
-            else:
-                self._transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._closed()
+            self._ask()
 
 
 async def floor(task: Task, meter: Meter) -> None:
-    loop, left = asyncio.get_running_loop(), asyncio.Semaphore(0)
-    for _ in range(task.n):
-        await loop.create_connection(lambda: Null(task, meter, left.release), "127.0.0.1", task.port)
-    for _ in range(task.n):
-        await left.acquire()
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(lambda: Null(task, meter), "127.0.0.1", task.port) for _ in range(task.n)
+    ]
+    await meter.over()
+    for transport, _ in made:
+        transport.abort()
 
 
 Lines = Callable[[], AsyncIterator[bytes]]
@@ -157,15 +153,22 @@ Lines = Callable[[], AsyncIterator[bytes]]
 
 async def ask(lines: Lines, meter: Meter) -> None:
     """One slot of a client that reads line by line and decodes each event as it comes."""
-    going = True
-    while going:
-        answer: list[tuple[int, bytes]] = []
+    while True:
+        answer = meter.answer()
         async for line in lines():
             stamp_ns = time.monotonic_ns()
             if line.startswith(b"data: {"):
                 json.loads(line[len(b"data: ") :])
                 answer.append((stamp_ns, line))
-        going = meter.ended(answer)
+
+
+async def ask_all(n: int, lines: Lines, meter: Meter) -> None:
+    """All slots, until the time is over."""
+    async with asyncio.TaskGroup() as group:
+        slots = [group.create_task(ask(lines, meter)) for _ in range(n)]
+        await meter.over()
+        for slot in slots:
+            slot.cancel()
 
 
 async def with_aiohttp(task: Task, meter: Meter) -> None:
@@ -179,7 +182,7 @@ async def with_aiohttp(task: Task, meter: Meter) -> None:
                 async for line in response.content:
                     yield line
 
-        await asyncio.gather(*(ask(lines, meter) for _ in range(task.n)))
+        await ask_all(task.n, lines, meter)
 
 
 async def with_httpx(task: Task, meter: Meter) -> None:
@@ -193,7 +196,7 @@ async def with_httpx(task: Task, meter: Meter) -> None:
                 async for line in response.aiter_lines():
                     yield line.encode()
 
-        await asyncio.gather(*(ask(lines, meter) for _ in range(task.n)))
+        await ask_all(task.n, lines, meter)
 
 
 def in_loop(run: Callable[[Task, Meter], Awaitable[None]]) -> Callable[[Task], Cost]:

@@ -2,14 +2,18 @@
 
     python …/bootstrap.py layers.collectors.load.responder:main
 
-prints its port. POST /stream/CHUNKS/GAP_MS answers with that many events of about 220 bytes, GAP_MS apart (0:
-all at once, in one write). Each event holds the moment of CLOCK_MONOTONIC at which it was sent, as
-`"sent_ns":`, taken just before the send. It ends when its stdin closes.
+prints its port. POST /stream/CHUNKS/GAP_MS (and any path below) answers with that many events of about 220
+bytes, GAP_MS apart (0: all at once, in one write). Each event holds the moment of CLOCK_MONOTONIC at which it
+was sent, as `"sent_ns":`, taken just before the send. GET answers with a list of one model, which load tools
+ask for before they begin, and with `first_ns`: how long after its request was read the first event of each of
+the last paced answers was sent. It ends when its stdin closes.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
+import json
 import os
 import re
 import select
@@ -17,18 +21,22 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from parsers.children import child_command
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 EVENT = (
     b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1764000000,'
     b'"model":"benchmark-model","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,'
     b'"finish_reason":null}],"sent_ns":%d}\n\n'
 )
 END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+MODELS = {"object": "list", "data": [{"id": "benchmark-model", "object": "model"}]}
+FIRST_KEPT = 100_000
 SENT = re.compile(rb'"sent_ns":(\d+)')
 BUFFER_BYTES = 1 << 16
 BACKLOG = 1024
@@ -41,8 +49,8 @@ class Stream:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.received = b""
-        self.left = self.gap_ns = 0
+        self.received = self.method = b""
+        self.left = self.gap_ns = self.asked_ns = 0
 
     def take(self) -> bool:
         """Whether a whole request has come; then it is taken, and its answer begins."""
@@ -55,9 +63,15 @@ class Stream:
         if len(self.received) < end:
             return False
         self.received = self.received[end:]
-        _, _, chunks, gap_ms = head.split(b" ", 2)[1].split(b"/")
-        self.left, self.gap_ns = int(chunks), int(gap_ms) * NS_PER_MS
+        self.method, path, _ = head.split(b" ", 2)
+        if self.method == b"POST":
+            _, _, chunks, gap_ms, *_ = path.split(b"/")
+            self.left, self.gap_ns = int(chunks), int(gap_ms) * NS_PER_MS
         return True
+
+    def send_json(self, what: object) -> None:
+        body = json.dumps(what).encode()
+        self.connection.sendall(JSON_HEAD % len(body) + body)
 
     def send_all(self) -> None:
         part = chunk()
@@ -83,7 +97,9 @@ class Server:
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
         self.port: int = self._listening.getsockname()[1]
         self._streams: dict[int, Stream] = {}
-        self._due: list[tuple[int, int]] = []
+        self._due: list[tuple[int, int, Stream]] = []
+        self._order = itertools.count()
+        self._first_ns: deque[int] = deque(maxlen=FIRST_KEPT)
         self._poll = select.epoll()
         for file in (self._listening.fileno(), sys.stdin.fileno()):
             self._poll.register(file, select.EPOLLIN)
@@ -121,24 +137,33 @@ class Server:
         if not data:
             del self._streams[stream.connection.fileno()]
             stream.connection.close()
+            stream.left = 0
 
     def _begin(self, stream: Stream) -> None:
-        if stream.gap_ns == 0:
+        if stream.method != b"POST":
+            stream.send_json(MODELS | {"first_ns": list(self._first_ns)})
+        elif stream.gap_ns == 0:
             stream.send_all()
         else:
+            stream.asked_ns = time.monotonic_ns()
             stream.connection.sendall(HEAD)
-            heapq.heappush(self._due, (time.monotonic_ns() + stream.gap_ns, stream.connection.fileno()))
+            self._push(stream.asked_ns + stream.gap_ns, stream)
+
+    def _push(self, due_ns: int, stream: Stream) -> None:
+        heapq.heappush(self._due, (due_ns, next(self._order), stream))
 
     def _send_due(self) -> None:
         """Every event that is due; the next one of its stream is due a gap after this one was."""
         now_ns = time.monotonic_ns()
         while self._due and self._due[0][0] <= now_ns:
-            due_ns, file = heapq.heappop(self._due)
-            stream = self._streams.get(file)
-            if stream is not None and self._sent(stream):
-                heapq.heappush(self._due, (due_ns + stream.gap_ns, file))
+            due_ns, _, stream = heapq.heappop(self._due)
+            if self._sent(stream):
+                self._push(due_ns + stream.gap_ns, stream)
 
     def _sent(self, stream: Stream) -> bool:
+        if stream.left and stream.asked_ns:
+            self._first_ns.append(time.monotonic_ns() - stream.asked_ns)
+            stream.asked_ns = 0
         try:
             return stream.left > 0 and stream.send_next()
         except ConnectionError:
