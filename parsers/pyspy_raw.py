@@ -28,8 +28,9 @@ MESSAGE = "py-spy> "
 ENDS_IN_COUNT = re.compile(r"[0-9]\Z")
 MAX_RECORD_CHARACTERS = 1 << 20
 """A stack of 1,000 frames (Python's default limit) with full paths of 200 characters has a fifth of it."""
-MAX_RECORD_LINES = 1_000
-"""Lines of a script given with `-c`, which the command line holds whole; each is a new try to read it."""
+MAX_RECORD_LINES = 200
+"""Lines of a script given with `-c`, which the command line holds whole. Each is a new try to read it, so
+that the time for hostile text grows with the square of this."""
 NOT_UTF8 = "\ufffd"
 
 
