@@ -86,10 +86,12 @@ class Caller:
             raise ServerCallFailed(f"{url}: {str(error) or type(error).__name__}") from error
 
     async def _exchange(self, method: str, url: str, body: Any, timeout_s: float) -> Answer:
+        """The connection lives until the session cuts it: one that is told to close waits for the server's TLS
+        farewell, longer than the loop is there."""
         async with aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=timeout_s),
             headers={**PLAIN_TEXT, "Accept-Encoding": "identity", **self.headers},
-            connector=aiohttp.TCPConnector(ssl=self._tls(), force_close=True),
+            connector=aiohttp.TCPConnector(ssl=self._tls()),
             auto_decompress=False,
         ) as session:
             call = session.request(method, url, json=body, allow_redirects=False)
