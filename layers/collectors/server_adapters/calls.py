@@ -86,8 +86,8 @@ class Caller:
             raise ServerCallFailed(f"{url}: {str(error) or type(error).__name__}") from error
 
     async def _exchange(self, method: str, url: str, body: Any, timeout_s: float) -> Answer:
-        """The connection lives until the session cuts it: one that is told to close waits for the server's TLS
-        farewell, longer than the loop is there."""
+        """The connection lives until the session cuts it: one that is told to close waits for TLS to end
+        on both sides, for longer than the loop is there."""
         async with aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=timeout_s),
             headers={**PLAIN_TEXT, "Accept-Encoding": "identity", **self.headers},
