@@ -58,6 +58,9 @@ def short_anatomy_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
 
 
 def _launches(subject: Subject, stats: LaunchStats) -> Iterator[Paragraph]:
+    """Nothing of documents that do not say of how many launches their delays are: perfkit once did not."""
+    if not stats.tied_launches:
+        return
     if stats.delay_p50_ns is None or stats.empty_queue_share is None or stats.queue_depth_p50 is None:
         return
     parts = [

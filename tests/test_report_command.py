@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +151,16 @@ def test_a_folder_that_is_not_there_is_one_line(folder: Path, capsys: Captured) 
     missing = folder.parent / "missing" / "r.md"
     assert main(["report", "--investigation", str(folder), "--output", str(missing)]) == Exit.INVALID
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_document_of_a_version_that_did_not_count_tied_launches_is_written_up(folder: Path) -> None:
+    with sqlite3.connect(folder / "investigation.db") as database:
+        (document,) = database.execute("SELECT document FROM documents").fetchone()
+        older = re.sub(r'"tied_launches": ?\d+,?', "", document).replace(",}", "}")
+        assert older != document
+        database.execute("UPDATE documents SET document = ?", [older])
+    database.close()
+    assert main(["report", "--investigation", str(folder)]) == Exit.OK
 
 
 def test_matplotlib_is_not_loaded_where_no_figure_is_drawn(folder: Path) -> None:
