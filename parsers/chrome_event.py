@@ -10,7 +10,7 @@ the values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -106,11 +106,19 @@ def exact_nanoseconds(values: Sequence[Any]) -> I64:
     return np.array([_one_exact(v) for v in values], np.int64)
 
 
+def as_decimal(value: Any) -> Decimal:
+    """A number, or the text of one as JSON would write it; ArithmeticError for what Python alone takes as one
+    (1_000, digits of other scripts)."""
+    if isinstance(value, str) and not (value.isascii() and "_" not in value):
+        raise InvalidOperation(f"{value!r} is no number")
+    return Decimal(value)
+
+
 def _one_exact(value: Any) -> int:
     if value is None:
         return MISSING_NS
     try:
-        exact = Decimal(value) * 1000
+        exact = as_decimal(value) * 1000
         ns = int(exact.to_integral_value()) if exact.is_finite() and abs(exact) < LIMIT_NS else BAD_NS
     except ArithmeticError:
         return BAD_NS

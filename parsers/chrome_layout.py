@@ -64,8 +64,8 @@ def _depth(before: bytes) -> int:
     return sum(plain.count(opening) for opening in b"{[") - sum(plain.count(closing) for closing in b"}]")
 
 
-def explain_no_events(path: str, head: bytes) -> UnreadableInput:
-    """Why a file without an event array is not a trace, in one line."""
+def explain_no_events(path: str, head: bytes, whole: bool) -> UnreadableInput:
+    """Why a file without an event array is not a trace, in one line; `whole`: `head` is all of it."""
     if not head:
         return UnreadableInput(f"{path}: gzip data of nothing: nothing was recorded, or the copy failed")
     if head.startswith(GZIP_MAGIC):
@@ -77,6 +77,8 @@ def explain_no_events(path: str, head: bytes) -> UnreadableInput:
     if _NO_ARRAY.search(head):
         return UnreadableInput(f"{path}: traceEvents is null: the profiler wrote no events")
     if head.removeprefix(_BOM).lstrip().startswith(b"{"):
+        if not whole:
+            return UnreadableInput(f"{path}: no traceEvents array in its first {len(head) >> 20} MiB of JSON")
         return UnreadableInput(f"{path}: JSON without a traceEvents array: not a chrome trace")
     start = head[:SHOWN_BYTES].decode("utf-8", "replace")
     return UnreadableInput(f"{path}: not a chrome trace: it starts with {start!r}")

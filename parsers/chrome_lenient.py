@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from parsers.chrome_categories import DEVICE_LITERAL, ROLE_OF, Role
-from parsers.chrome_event import NO_TEXT, Args, ExactEvent
+from parsers.chrome_event import NO_TEXT, Args, ExactEvent, as_decimal
 from parsers.json_repair import repair_json
 
 PHASES = frozenset("XBEMiICsftbnePNODSTpFRvVca(),")
@@ -84,7 +84,7 @@ def _decimal(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         return None
     try:
-        return Decimal(value)
+        return as_decimal(value)
     except InvalidOperation:
         return None
 

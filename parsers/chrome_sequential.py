@@ -37,8 +37,9 @@ def read_beginning(path: str, stream: TextStream) -> Beginning:
     head = fill(stream, b"", PIECE_BYTES)
     while (found := find_events(head)) is None:
         more = fill(stream, head, len(head) + PIECE_BYTES)
-        if len(more) == len(head) or len(head) > AROUND_LIMIT_BYTES:
-            raise explain_no_events(path, head)
+        whole = len(more) == len(head)
+        if whole or len(head) > AROUND_LIMIT_BYTES:
+            raise explain_no_events(path, head, whole)
         head = more
     at, before = found
     return Beginning(before, head[at:], at)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from parsers.chrome_around import AROUND_LIMIT_BYTES
+from parsers.chrome_sequential import PIECE_BYTES
 from parsers.chrome_trace import read_chrome_trace
 from parsers.errors import UnreadableInput
 from tests.sample_traces import everything
@@ -73,6 +75,11 @@ def _refused(path: Path, data: bytes | None = None) -> str:
 )
 def test_what_is_no_trace_is_refused_with_what_it_is(tmp_path: Path, data: bytes, says: str) -> None:
     assert says in _refused(tmp_path / NAMES_ITSELF, data)
+
+
+def test_where_perfkit_stopped_looking_for_events_is_said(tmp_path: Path) -> None:
+    long = b'{"note": "' + b"x" * (AROUND_LIMIT_BYTES + 2 * PIECE_BYTES) + b'", "traceEvents": []}'
+    assert "no traceEvents array in its first 18 MiB of JSON" in _refused(tmp_path / "long.json", long)
 
 
 def test_databases_and_archives_are_refused(tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ def test_the_fast_conversion_of_times_is_the_exact_one_or_declines(values: list[
         )
 
 
+@pytest.mark.parametrize("text", ["1_000", "\uff11\uff10", "", "1000 us", "0x10"])
+def test_a_text_that_json_would_not_write_as_a_number_is_no_time(text: str) -> None:
+    assert exact_nanoseconds([text, "1000"]).tolist() == [BAD_NS, 1_000_000]
+
+
 def _exact(value: Any) -> int:
     if value is None:
         return MISSING_NS

@@ -164,5 +164,13 @@ def test_pk133_is_clear_on_captures_of_one_workload_and_on_one_run(analyse: Anal
     assert (captures.fired, ranks.fired) == (False, False)
 
 
+def test_pk133_fires_on_ranks_of_one_world_that_were_not_recorded_together(analyse: Analyse) -> None:
+    years_later = FIRST_NS + 10**17
+    apart = checks([analyse(0, 2), analyse(1, 2, years_later)])["PK133"]
+    one_rank_twice = checks([analyse(0, 2), analyse(0, 2, years_later)])["PK133"]
+    assert (apart.fired, one_rank_twice.fired) == (True, False)
+    assert apart.message.startswith("2 files of 2 runs (run A")
+
+
 def test_pk133_is_not_asked_of_one_file(analyse: Analyse) -> None:
     assert "PK133" not in checks([analyse()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -68,12 +69,19 @@ def _several_runs(facts: RunFacts) -> Outcome | None:
     if len(facts.traces) < 2:
         return None
     files, works = counted(len(facts.traces), "file"), len({run.work for run in facts.runs} - {None})
-    if len(facts.runs) > 1 and any(len(run.ranks) > 1 for run in facts.runs):
+    if len(facts.runs) > 1 and (any(len(run.ranks) > 1 for run in facts.runs) or _ranks_apart(facts.runs)):
         runs = first_few(map(_run_text, facts.runs))
         return Outcome(True, f"{files} of {len(facts.runs)} runs ({runs})")
     if works > 1:
         return Outcome(True, f"{files} of {works} workloads, told apart by card, world size and kernel names")
     return Outcome(False, f"{files} of one run or workload")
+
+
+def _ranks_apart(runs: Sequence[Run]) -> bool:
+    """Whether there are different ranks of one world size that were not recorded at the same time."""
+    ranked = [run for run in runs if run.world_size > 1 and run.ranks]
+    pairs = itertools.combinations(ranked, 2)
+    return any(a.world_size == b.world_size and not a.ranks & b.ranks for a, b in pairs)
 
 
 def _run_text(run: Run) -> str:
@@ -118,7 +126,8 @@ SEVERAL_RUNS = Guard(
     "folder. Each device is judged by itself and each run has a table of ranks of its own; what is said of "
     "all of them together means little.",
     detection="A run is files of one world size with different ranks, recorded at the same time (or within "
-    f"{CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock). Captures are of one "
+    f"{CLOCKS_APART_NS // 1_000_000_000} s, since hosts need not share a clock); ranks of one world "
+    "size that are further apart are of several. Captures are of one "
     f"workload if card, world size and {limit(NAMES_IN_COMMON)} of the kernel names are the same.",
     remedy="Give one run at a time, or the captures of one workload.",
     source="perfkit: a public folder with traces of a run of 8 ranks and of one of 128.",

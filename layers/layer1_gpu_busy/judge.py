@@ -93,7 +93,7 @@ def judge_traces(
         verdict=_verdict(judged, of_files, thresholds),
         guards=[*of_files, *(checked for j in judged for checked in j.guards)],
         measurements=[m for j in judged for m in _measurements(j)],
-        findings=_findings(judged, supported, runs),
+        findings=_findings(judged, of_files, supported, runs),
         sections=sections(traces, unread, rows, thresholds, rank_tables(runs)),
     )
 
@@ -242,7 +242,10 @@ def _ratios(j: Judged, busy: DeviceBusy) -> list[Measurement]:
 
 
 def _findings(
-    judged: Sequence[Judged], supported: Collection[TraceDevice], runs: Sequence[Run]
+    judged: Sequence[Judged],
+    of_files: Sequence[Checked],
+    supported: Collection[TraceDevice],
+    runs: Sequence[Run],
 ) -> list[Finding]:
     standing = _standing(judged)
     captures = [_capture(j, work_of(j.trace, runs)) for j in standing]
@@ -252,7 +255,7 @@ def _findings(
         for finding in device_findings(
             j.device,
             j.word,
-            j.guards,
+            (*of_files, *j.guards),
             count_captures(capture, captures),
             _measurements(j),
             j.scope,
