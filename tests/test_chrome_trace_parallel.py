@@ -30,9 +30,9 @@ PIECE_BYTES = 3_000
 @pytest.fixture(autouse=True)
 def _nothing_is_left_behind() -> Iterator[None]:
     me = psutil.Process()
-    before = me.num_fds()
+    before = me.children(), me.num_fds()
     yield
-    assert me.children() == [] and me.num_fds() == before
+    assert (me.children(), me.num_fds()) == before
 
 
 @pytest.fixture(autouse=True)
