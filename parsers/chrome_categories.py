@@ -101,11 +101,19 @@ _HOST_LITERAL = re.compile(
 )
 
 
+CLEARED_BYTES = 2048
+"""Of lost text that one sign of host work speaks for: the event that bears it, which has 150 to 900 bytes."""
+_OVERWRITTEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]{2}|(.)\1{63}", re.DOTALL)
+"""What no profiler writes: control characters beside each other, or 64 times the same byte."""
+
+
 def may_hold_device_work(lost: bytes) -> bool:
-    """Whether a lost piece of text may have been a device operation: it says so, or does not say that it
-    was something else.
+    """Whether a lost piece of text may have been a device operation: it says so, does not say that it was
+    something else, or is longer than what says so, or was overwritten.
     """
-    return DEVICE_LITERAL.search(lost) is not None or _HOST_LITERAL.search(lost) is None
+    if DEVICE_LITERAL.search(lost) is not None or _OVERWRITTEN.search(lost) is not None:
+        return True
+    return len(lost) > CLEARED_BYTES * len(_HOST_LITERAL.findall(lost))
 
 
 class Producer(StrEnum):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from parsers.chrome_categories import may_hold_device_work
 from parsers.chrome_salvage import LOST, NO_EVENTS, REPAIRED, SEPARATORS
 from parsers.chrome_trace import read_chrome_trace
 from parsers.loss import Loss
@@ -290,3 +291,23 @@ def test_events_inside_the_arguments_of_an_event_are_none(tmp_path: Path, layout
     assert trace.losses == []
     assert device_rows(trace) == device_rows(whole)
     assert len(trace.host) == len(whole.host) + 1
+
+
+HOST = b'{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}'
+
+
+@pytest.mark.parametrize(
+    ("lost", "may"),
+    [
+        (HOST, False),
+        (HOST + b",\n" + HOST, False),
+        (HOST[:40], False),
+        (HOST.replace(b"cpu_op", b"kernel"), True),
+        (b'{"ph": "X", "ts": 1', True),
+        (HOST[:40] + b"\x00" * 100, True),
+        (HOST[:40] + b" " * 100, True),
+        (HOST[:40] + b"ab" * 2000, True),
+    ],
+)
+def test_a_torn_host_event_speaks_for_itself_alone(lost: bytes, may: bool) -> None:
+    assert may_hold_device_work(lost) is may
