@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.named_files import files_directly_in, find_files
 from layers.evidence.result import to_document
-from layers.layer3_sweep.imported_files import find_files, read_for_import
+from layers.layer3_sweep.imported_files import read_for_import
 from layers.layer3_sweep.imported_judge import ImportedSweep, judge_imported
 from layers.layer3_sweep.named_points import find
 from parsers.series_model import Metric
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.real_data
 
 
 def imported(*names: Path) -> ImportedSweep:
-    read = read_for_import(find_files([str(name) for name in names]), [])
+    read = read_for_import(find_files([str(name) for name in names], files_directly_in), [])
     return judge_imported(read.results, read.logs, unread=read.unread)
 
 

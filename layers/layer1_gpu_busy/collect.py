@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from glob import glob, has_magic
 from pathlib import Path
 
 import msgspec
 
+from layers.collectors.named_files import find_files
 from layers.evidence.wording import first_few
 from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
@@ -54,24 +54,11 @@ def find_trace_files(names: Sequence[str]) -> list[str]:
 
     Raises UnreadableInput for a name that stands for no file at all.
     """
-    first_path_of: dict[str, str] = {}
-    for name in names:
-        for path in _files_of(name):
-            first_path_of.setdefault(os.path.realpath(path), path)
-    return list(first_path_of.values())
+    return find_files(names, _traces_below, f"no {' or '.join(TRACE_PATTERNS)} in this folder")
 
 
-def _files_of(name: str) -> list[str]:
-    if os.path.isdir(name):
-        found = [str(p) for pattern in TRACE_PATTERNS for p in Path(name).rglob(pattern) if not p.is_dir()]
-        missing = f"no {' or '.join(TRACE_PATTERNS)} in this folder"
-    elif os.path.exists(name) or not has_magic(name):
-        return [name]
-    else:
-        found, missing = glob(name, recursive=True), "no file matches this pattern"
-    if not found:
-        raise UnreadableInput(f"{name}: {missing}")
-    return sorted(found)
+def _traces_below(folder: str) -> list[str]:
+    return [str(p) for pattern in TRACE_PATTERNS for p in Path(folder).rglob(pattern) if not p.is_dir()]
 
 
 def collect_traces(

@@ -6,11 +6,8 @@ stop the rest.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
-from pathlib import Path
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import first_few
@@ -39,25 +36,6 @@ class CollectedStages:
 def artifact_of(file: StageLog | LoadResults) -> Artifact:
     """The file as what numbers rest on."""
     return Artifact(file.path, file.sha256, file.size_bytes)
-
-
-def find_files(names: Sequence[str]) -> list[str]:
-    """Files, the files in folders, and what patterns match, each once; UnreadableInput for a name that stands
-    for none."""
-    paths = [path for name in names for path in _files_of(name)]
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
-
-
-def _files_of(name: str) -> list[str]:
-    if os.path.isdir(name):
-        found, missing = [str(path) for path in Path(name).iterdir() if path.is_file()], "no file in it"
-    elif os.path.exists(name) or not has_magic(name):
-        return [name]
-    else:
-        found, missing = glob(name, recursive=True), "no file matches this pattern"
-    if not found:
-        raise UnreadableInput(f"{name}: {missing}")
-    return sorted(found)
 
 
 def collect_stages(paths: Sequence[str], step: Callable[[], None] = lambda: None) -> CollectedStages:

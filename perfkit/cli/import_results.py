@@ -37,13 +37,14 @@ def import_results(
 
     Example: perfkit import results/*.json --smi gpu.csv
     """
-    from layers.layer3_sweep.imported_files import find_files, read_for_import
+    from layers.collectors.named_files import files_directly_in, find_files
+    from layers.layer3_sweep.imported_files import read_for_import
     from layers.layer3_sweep.imported_judge import judge_imported
 
     if not files:
         raise UsageError("name results: perfkit import FILE... (perfkit import --help says of which tools)")
     started, offset_ns = datetime.now(UTC), sampled.offset_ns(utc_offset)
-    paths, logs = find_files(files), [*(smi or []), *(dcgm or [])]
+    paths, logs = find_files(files, files_directly_in), [*(smi or []), *(dcgm or [])]
     with output.progress(
         f"reading {counted(len(paths) + len(logs), 'file')}", len(paths) + len(logs)
     ) as step:

@@ -41,15 +41,16 @@ def stages(
 
     Example: perfkit stages events/*.jsonl
     """
+    from layers.collectors.named_files import files_directly_in, find_files
     from layers.stages.analyse import analyse
-    from layers.stages.collect import collect_stages, find_files
+    from layers.stages.collect import collect_stages
     from layers.stages.judge import judge
     from perfkit.cli.stages_view import show_stages
 
     if not files:
         raise UsageError("name files of stage events: perfkit stages FILE... (perfkit stages --help)")
     started, windows = datetime.now(UTC), _windows(intended or [])
-    paths = find_files(files)
+    paths = find_files(files, files_directly_in)
     with output.progress(f"reading {counted(len(paths), 'file')}", len(paths)) as step:
         collected = collect_stages(paths, step)
     result = judge(analyse(collected, run, windows))
