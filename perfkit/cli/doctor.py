@@ -12,7 +12,7 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
 from perfkit.cli import options, output
-from perfkit.cli.layer1_view import show_headline
+from perfkit.cli.result_view import show_headline
 
 if TYPE_CHECKING:
     from layers.preflight.doctor import Check

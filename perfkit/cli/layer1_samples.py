@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct
 from layers.layer1_gpu_busy.collect import Collected
@@ -17,7 +16,13 @@ from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import UsageError
 from perfkit.cli import output
 from perfkit.cli.layer1_added_sections import AddedSection
-from perfkit.cli.layer1_view import fired_guards, show_checks, show_headline
+from perfkit.cli.result_view import (
+    show_artifacts,
+    show_checks,
+    show_headline,
+    show_strength,
+    show_what_explains,
+)
 
 if TYPE_CHECKING:
     from layers.layer1_gpu_busy.cross_check import Comparison
@@ -89,13 +94,10 @@ def show_samples(result: Result, checked: CrossChecked, added: Sequence[AddedSec
         section.show()
     show_checks(result.guards)
     output.line()
-    verdict = next((f for f in result.findings if f.kind is FindingKind.VERDICT), None)
-    if verdict is not None:
-        output.paragraph("strength", f"{verdict.strength} ({verdict.rule})")
+    show_strength(result)
     for file in dict.fromkeys(card.file.artifact for card in checked.cards):
-        output.paragraph("artifact", f"{file.path} sha256 {file.sha256[:16]}…")
-    for _, code in list(fired_guards(result.guards))[:1]:
-        output.paragraph("explain", f"perfkit explain {code}")
+        show_artifacts([file])
+    show_what_explains(result.guards)
 
 
 def _show_methods(checked: CrossChecked) -> None:

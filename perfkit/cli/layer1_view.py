@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from layers.evidence.finding import FindingKind
-from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct, pct, time_text
 from layers.layer1_gpu_busy.collect import Collected
@@ -26,6 +25,7 @@ from perfkit.cli import output
 from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.layer1_many import show_ranks, show_spread
 from perfkit.cli.layer1_nsys import show_nsys
+from perfkit.cli.result_view import show_artifacts, show_checks, show_headline, show_what_explains
 
 TOP_KERNELS_SHOWN = 5
 LARGEST_GAPS_SHOWN = 3
@@ -33,6 +33,7 @@ EXPOSED_SHOWN_FROM = 0.01
 """Of the window: less is neither shown nor missed."""
 KERNEL_NAME_CHARACTERS = 40
 HOST_NAME_CHARACTERS = 60
+
 
 def show_layer1(result: Result, collected: Collected, added: Sequence[AddedSection]) -> None:
     """Print the result of one or more traces."""
@@ -83,15 +84,6 @@ def _least_busy(result: Result, collected: Collected) -> _Shown | None:
 def _traced(result: Result) -> list[dict[str, Any]]:
     """The devices of traces; those of sampled series have no windows and are shown by their own table."""
     return [entry for entry in result.sections["devices"] if "windows" in entry]
-
-
-def show_headline(result: Result) -> None:
-    """The verdict, why, and where to look next."""
-    verdict = result.verdict
-    output.paragraph(verdict.headline, verdict.because)
-    if verdict.next_step:
-        indent = max(output.LABEL_WIDTH, len(verdict.headline) + 2)
-        output.paragraph(" " * (indent - 2), f"→ {verdict.next_step}")
 
 
 def _device(device: DeviceAnalysis) -> None:
@@ -217,29 +209,6 @@ def _device_table(result: Result) -> None:
     output.show(output.table(head, rows, right=[2, 3, 4, 5]))
 
 
-def show_checks(guards: Sequence[Checked]) -> None:
-    """The guards that fired, strongest first, each once with how often; then the codes of the others."""
-    output.line()
-    fired = fired_guards(guards)
-    for (effect, code), same in fired.items():
-        whose = f"{same[0].scope}: " if same[0].scope else ""
-        more = f" (and {len(same) - 1} more)" if len(same) > 1 else ""
-        output.paragraph(code, f"{same[0].name}: {effect}. {whose}{same[0].message}{more}")
-    codes = {code for _, code in fired}
-    clear = dict.fromkeys(g.code for g in guards if g.code not in codes)
-    if clear:
-        output.paragraph("checks", f"{counted(len(clear), 'other check')} found nothing (--json lists them)")
-
-
-def fired_guards(guards: Sequence[Checked]) -> dict[tuple[Effect, str], list[Checked]]:
-    """The guards that fired by effect and code, strongest first."""
-    order = list(Effect)
-    fired: dict[tuple[Effect, str], list[Checked]] = {}
-    for g in sorted((g for g in guards if g.fired), key=lambda g: (order.index(g.effect), g.code)):
-        fired.setdefault((g.effect, g.code), []).append(g)
-    return fired
-
-
 def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     output.line()
     verdicts = (finding for finding in result.findings if finding.kind is FindingKind.VERDICT)
@@ -247,13 +216,10 @@ def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     if verdict is not None and shown is not None:
         whose = f"of {shown.scope}: " if len(_traced(result)) > 1 else ""
         output.paragraph("strength", f"{whose}{verdict.strength} ({verdict.rule})")
-    artifact, more = collected.traces[0].artifact, len(collected.traces) - 1
-    others = f" and {counted(more, 'other file')}" if more else ""
-    output.paragraph("artifact", f"{artifact.path} sha256 {artifact.sha256[:16]}…{others}")
+    show_artifacts([trace.artifact for trace in collected.traces])
     if result.verdict.word == Word.DEVICE_BOUND and shown is not None:
         _ncu(ncu_command(shown.device))
-    for _, code in list(fired_guards(result.guards))[:1]:
-        output.paragraph("explain", f"perfkit explain {code}")
+    show_what_explains(result.guards)
 
 
 def _ncu(command: str | None) -> None:

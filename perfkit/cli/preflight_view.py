@@ -11,7 +11,7 @@ from layers.preflight.gpu_choice import GIB, GpuState
 from layers.preflight.model import PreflightFacts
 from layers.preflight.process_tree import Family
 from perfkit.cli import output
-from perfkit.cli.layer1_view import show_checks, show_headline
+from perfkit.cli.result_view import show_checks, show_headline
 
 if TYPE_CHECKING:
     from layers.preflight.clean import Outcome

@@ -19,9 +19,9 @@ from layers.evidence.wording import counted, pct
 from parsers.errors import UsageError
 from perfkit.cli import output
 from perfkit.cli.ending import told_to_end
-from perfkit.cli.layer1_view import show_checks, show_headline
 from perfkit.cli.messages import say
 from perfkit.cli.record import record_result
+from perfkit.cli.result_view import show_checks, show_headline
 
 if TYPE_CHECKING:
     from layers.preflight.watch_guards import WatchFacts

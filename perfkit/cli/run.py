@@ -14,9 +14,9 @@ import typer
 
 from layers.evidence.result import Result
 from perfkit.cli import options, output
-from perfkit.cli.layer1_view import show_checks, show_headline
 from perfkit.cli.messages import say
 from perfkit.cli.record import record_result
+from perfkit.cli.result_view import show_checks, show_headline
 
 if TYPE_CHECKING:
     from layers.collectors.tags.command import Interpreter

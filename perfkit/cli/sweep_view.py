@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
-from layers.evidence.wording import counted, first_few
+from layers.evidence.wording import first_few
 from perfkit.cli import output
-from perfkit.cli.layer1_view import fired_guards, show_checks, show_headline
+from perfkit.cli.result_view import (
+    measured_files,
+    show_artifacts,
+    show_checks,
+    show_headline,
+    show_strength,
+    show_what_explains,
+)
 
 Entry = Mapping[str, Any]
 NAMES = {
@@ -191,13 +197,6 @@ def _show_lost(result: Result) -> None:
 
 def _footer(result: Result) -> None:
     output.line()
-    verdict = next((f for f in result.findings if f.kind is FindingKind.VERDICT), None)
-    if verdict is not None:
-        output.paragraph("strength", f"{verdict.strength} ({verdict.rule})")
-    files = dict.fromkeys(m.artifact for m in result.measurements if m.artifact is not None)
-    if files:
-        first, more = next(iter(files)), len(files) - 1
-        others = f" and {counted(more, 'other file')}" if more else ""
-        output.paragraph("artifact", f"{first.path} sha256 {first.sha256[:16]}…{others}")
-    for _, code in list(fired_guards(result.guards))[:1]:
-        output.paragraph("explain", f"perfkit explain {code}")
+    show_strength(result)
+    show_artifacts(measured_files(result))
+    show_what_explains(result.guards)
