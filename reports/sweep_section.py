@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.layer3_sweep.named_points import SHOWN_NAMES
 from reports.model import Block, Cell, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
 from reports.sweep_document import CONTROL, Entry, SweepRun, sweep_strength
 from reports.sweep_figure import curve_name, sweep_figure
@@ -13,14 +14,6 @@ METHOD = (
     "be judged, and the devices' utilisation. The class is read off the last doubling of load and names "
     "its evidence; where the curve bends is told by each definition that has a name."
 )
-NAMES = {
-    "linear_limit": "linear limit",
-    "asymptote": "asymptote",
-    "power_optimum": "power optimum",
-    "plateau_start": "plateau start",
-    "p99_inflection": "p99 inflection",
-    "slo_limit": "SLO limit",
-}
 FIRST_OUTPUT = ("ttft_ms", "first_audio_ms")
 
 
@@ -56,7 +49,8 @@ def _curve(r: SweepRun, curve: Entry) -> Iterator[Block]:
         yield sweep_figure(r, curve, basis)
     yield _points_table(f"Points{of}", r, points, control)
     named = [
-        (NAMES.get(p["name"], p["name"]), f"{p['concurrency']:.3g}", p["because"]) for p in curve["named"]
+        (SHOWN_NAMES.get(p["name"], p["name"]), f"{p['concurrency']:.3g}", p["because"])
+        for p in curve["named"]
     ]
     if named:
         columns = (Column("where it bends"), Column("load", "at a time", numeric=True), Column("by what"))

@@ -22,6 +22,14 @@ PLATEAU = 0.05
 quiet server differ by about 2 % (sglang-omni#1232)."""
 LINEAR_LIMIT, ASYMPTOTE, POWER = "linear_limit", "asymptote", "power_optimum"
 PLATEAU_START, P99_INFLECTION, SLO_LIMIT = "plateau_start", "p99_inflection", "slo_limit"
+SHOWN_NAMES = {
+    LINEAR_LIMIT: "linear limit",
+    ASYMPTOTE: "asymptote",
+    POWER: "power optimum",
+    PLATEAU_START: "plateau start",
+    P99_INFLECTION: "p99 inflection",
+    SLO_LIMIT: "SLO limit",
+}
 GIB = 2**30
 
 

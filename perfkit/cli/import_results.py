@@ -9,7 +9,7 @@ import typer
 
 from layers.evidence.wording import counted
 from parsers.errors import UsageError
-from perfkit.cli import layer1_samples as sampled
+from perfkit.cli import log_options as logged
 from perfkit.cli import options, output
 from perfkit.cli import sweep_options as ask
 from perfkit.cli.record import record_result
@@ -21,9 +21,9 @@ def import_results(
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Results, folders of them, or quoted glob patterns."),
     ] = None,
-    smi: sampled.Smi = None,
-    dcgm: sampled.Dcgm = None,
-    utc_offset: sampled.UtcOffset = "+00:00",
+    smi: logged.Smi = None,
+    dcgm: logged.Dcgm = None,
+    utc_offset: logged.UtcOffset = "+00:00",
     slo: ask.SloOption = None,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
@@ -43,7 +43,7 @@ def import_results(
 
     if not files:
         raise UsageError("name results: perfkit import FILE... (perfkit import --help says of which tools)")
-    started, offset_ns = datetime.now(UTC), sampled.offset_ns(utc_offset)
+    started, offset_ns = datetime.now(UTC), logged.offset_ns(utc_offset)
     paths, logs = find_files(files, files_directly_in), [*(smi or []), *(dcgm or [])]
     with output.progress(
         f"reading {counted(len(paths) + len(logs), 'file')}", len(paths) + len(logs)

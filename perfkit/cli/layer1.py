@@ -19,6 +19,7 @@ from parsers.errors import UsageError
 from perfkit.cli import layer1_live as live_now
 from perfkit.cli import layer1_nsys, options, output
 from perfkit.cli import layer1_samples as sampled
+from perfkit.cli import log_options as logged
 from perfkit.cli import roofline_options as ask
 from perfkit.cli.layer1_added_sections import (
     AddedSection,
@@ -45,9 +46,9 @@ def layer1(
         list[str] | None, typer.Option("--trace", metavar="FILE", help="The same; may be repeated.")
     ] = None,
     nsys: layer1_nsys.Nsys = None,
-    dcgm: sampled.Dcgm = None,
-    smi: sampled.Smi = None,
-    utc_offset: sampled.UtcOffset = "+00:00",
+    dcgm: logged.Dcgm = None,
+    smi: logged.Smi = None,
+    utc_offset: logged.UtcOffset = "+00:00",
     live: live_now.Live = None,
     gpu_index: live_now.GpuIndex = None,
     pid: live_now.Pid = None,
@@ -119,8 +120,8 @@ def layer1(
     if compare is not None and len(paths) != 1:
         raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 
-    sampled.offset_ns(utc_offset)  # refuses what is no offset, even where no log needs it
-    samples = sampled.read_samples(logs, utc_offset) if logs else []
+    shift_ns = logged.offset_ns(utc_offset)  # what is no offset is refused, even where no log needs it
+    samples = sampled.read_samples(logs, shift_ns) if logs else []
     now = None
     if live is not None:
         now = live_now.sample_live(live, gpu_index or [], pid or [], server, investigation, not no_record)

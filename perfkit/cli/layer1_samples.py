@@ -1,19 +1,14 @@
-"""What `perfkit layer1` takes and prints for sampled series: options, the table of methods, how they
-compare."""
+"""What `perfkit layer1` reads and prints for sampled series: the table of methods, and how they compare."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, exact_pct
 from layers.layer1_gpu_busy.collect import Collected
 from layers.layer1_gpu_busy.thresholds import Thresholds
-from parsers.errors import UsageError
 from perfkit.cli import output
 from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.result_view import (
@@ -30,44 +25,15 @@ if TYPE_CHECKING:
     from layers.layer1_gpu_busy.methods import Method
     from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
 
-Dcgm = Annotated[
-    list[str] | None,
-    typer.Option("--dcgm", metavar="FILE", help="Output of dcgmi dmon or dcgm-exporter; may be repeated."),
-]
-Smi = Annotated[
-    list[str] | None,
-    typer.Option("--smi", metavar="FILE", help="Output of nvidia-smi: csv, dmon, pmon; may be repeated."),
-]
-UtcOffset = Annotated[
-    str,
-    typer.Option(
-        "--utc-offset", metavar="+HH:MM", help="How far the clock of logs without time zone was ahead of UTC."
-    ),
-]
-
-OFFSET = re.compile(r"([+-]?)(\d\d?)(?::?(\d\d))?")
-NS_PER_MINUTE = 60_000_000_000
-MAX_OFFSET_MINUTES = 14 * 60
-"""Of any time zone (Kiribati)."""
 METHODS_SHOWN = 24
 NAME_CHARACTERS = 24
 LABELS = {True: "agree", None: "beside"}
 
 
-def offset_ns(text: str) -> int:
-    """`+02:00`, `-0530` or `2` in nanoseconds; UsageError for anything else."""
-    found = OFFSET.fullmatch(text.strip())
-    minutes = 60 * int(found[2]) + int(found[3] or 0) if found else MAX_OFFSET_MINUTES + 1
-    if found is None or minutes > MAX_OFFSET_MINUTES:
-        raise UsageError(f"--utc-offset {text}: give it as +HH:MM, such as +02:00 or -05:30")
-    return (-1 if found[1] == "-" else 1) * minutes * NS_PER_MINUTE
-
-
-def read_samples(paths: Sequence[str], utc_offset: str) -> list[SampledAnalysis]:
-    """Every named log, analysed."""
+def read_samples(paths: Sequence[str], shift_ns: int) -> list[SampledAnalysis]:
+    """Every named log, analysed; `shift_ns` is how far their clock was ahead of UTC."""
     from layers.layer1_gpu_busy.collect_sampled import collect_samples
 
-    shift_ns = offset_ns(utc_offset)
     with output.progress(f"reading {counted(len(paths), 'log')}", len(paths)) as step:
         return collect_samples(paths, shift_ns, step)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from layers.evidence.result import Result
 from layers.evidence.wording import first_few
+from layers.layer3_sweep.named_points import SHOWN_NAMES
 from perfkit.cli import output
 from perfkit.cli.result_view import (
     measured_files,
@@ -22,14 +23,6 @@ from perfkit.cli.result_view import (
 )
 
 Entry = Mapping[str, Any]
-NAMES = {
-    "linear_limit": "linear limit",
-    "asymptote": "asymptote",
-    "power_optimum": "power optimum",
-    "plateau_start": "plateau start",
-    "p99_inflection": "p99 inflection",
-    "slo_limit": "SLO limit",
-}
 FIRST_OUTPUT = ("ttft_ms", "first_audio_ms")
 CURVES_SHOWN = 12
 LOST_SHOWN = 3
@@ -126,7 +119,8 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def _show_named(curve: Entry) -> None:
     rows = [
-        [NAMES.get(p["name"], p["name"]), f"{p['concurrency']:.3g}", p["because"]] for p in curve["named"]
+        [SHOWN_NAMES.get(p["name"], p["name"]), f"{p['concurrency']:.3g}", p["because"]]
+        for p in curve["named"]
     ]
     if rows:
         output.line()
