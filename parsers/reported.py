@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,24 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 MS_PER_S = 1000.0
 PERCENT = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)")
 MEDIAN = 0.5
+
+
+class Essentials(NamedTuple):
+    """What a run cannot be told without."""
+
+    completed: int
+    duration_s: float
+    request_rate: float
+
+
+def essentials_of(fields: Fields) -> Essentials | None:
+    """Under the keys that vLLM and sglang share; None, and told as a loss, where one is missing."""
+    completed, duration_s = fields.whole("completed"), fields.number("duration")
+    rate = fields.number("request_throughput")
+    if completed is None or not duration_s or rate is None:
+        fields.lose("completed, duration, request_throughput", "one is missing: the run is left out")
+        return None
+    return Essentials(completed, duration_s, rate)
 
 
 def quantile_of(name: str) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from parsers.load_results import ReportedLatency, ReportedRequest, ReportedRun
-from parsers.reported import MEDIAN, from_keys, in_order, positive, told
+from parsers.reported import MEDIAN, Essentials, essentials_of, from_keys, in_order, positive, told
 from parsers.result_fields import Fields, as_number
 from parsers.vllm_bench import asked_load
 
@@ -40,17 +40,11 @@ def knows(fields: Fields) -> bool:
 def read(documents: Iterable[Fields]) -> Iterator[ReportedRun]:
     """One run an object; one without its counts or duration is lost."""
     for fields in documents:
-        run = _run(fields)
-        if run is not None:
-            yield run
+        if (known := essentials_of(fields)) is not None:
+            yield _run(fields, known)
 
 
-def _run(fields: Fields) -> ReportedRun | None:
-    completed, duration_s = fields.whole("completed"), fields.number("duration")
-    rate = fields.number("request_throughput")
-    if completed is None or not duration_s or rate is None:
-        fields.lose("completed, duration, request_throughput", "one is missing: the run is left out")
-        return None
+def _run(fields: Fields, known: Essentials) -> ReportedRun:
     concurrency, rate_per_s = asked_load(fields)
     server = fields.part("server_info")
     return ReportedRun(
@@ -60,13 +54,13 @@ def _run(fields: Fields) -> ReportedRun | None:
         concurrency=concurrency,
         rate_per_s=rate_per_s,
         asked=None,
-        completed=completed,
+        completed=known.completed,
         failed=None,
-        duration_s=duration_s,
-        request_rate=rate,
+        duration_s=known.duration_s,
+        request_rate=known.request_rate,
         output_token_rate=fields.number("output_throughput"),
         in_flight=fields.number("concurrency"),
-        latencies=told({ours: _latency(fields, theirs, completed) for theirs, ours in METRICS.items()}),
+        latencies=told({ours: _latency(fields, theirs, known.completed) for theirs, ours in METRICS.items()}),
         requests=_requests(fields),
         definitions=DEFINITIONS,
         other={

@@ -13,7 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from parsers.load_results import ReportedLatency, ReportedRequest, ReportedRun
-from parsers.reported import MEDIAN, MS_PER_S, from_keys, from_values, in_order, positive, quantile_of, told
+from parsers.reported import (
+    MEDIAN,
+    MS_PER_S,
+    Essentials,
+    essentials_of,
+    from_keys,
+    from_values,
+    in_order,
+    positive,
+    quantile_of,
+    told,
+)
 from parsers.result_fields import Fields, as_number
 
 TOOL = "vllm bench serve"
@@ -43,19 +54,13 @@ def knows(fields: Fields) -> bool:
 def read(documents: Iterable[Fields]) -> Iterator[ReportedRun]:
     """One run an object; one without its counts or duration is lost."""
     for fields in documents:
-        run = _run(fields)
-        if run is not None:
-            yield run
+        if (known := essentials_of(fields)) is not None:
+            yield _run(fields, known)
 
 
-def _run(fields: Fields) -> ReportedRun | None:
-    completed, duration_s = fields.whole("completed"), fields.number("duration")
-    rate = fields.number("request_throughput")
-    if completed is None or not duration_s or rate is None:
-        fields.lose("completed, duration, request_throughput", "one is missing: the run is left out")
-        return None
+def _run(fields: Fields, known: Essentials) -> ReportedRun:
     requests = _requests(fields)
-    latencies = {ours: _latency(fields, theirs, completed) for theirs, ours in METRICS.items()}
+    latencies = {ours: _latency(fields, theirs, known.completed) for theirs, ours in METRICS.items()}
     latencies |= {name: one for name, one in _of_requests(requests).items() if latencies.get(name) is None}
     concurrency, asked_rate = asked_load(fields)
     end_ns = _end_ns(fields.text("date"))
@@ -66,14 +71,14 @@ def _run(fields: Fields) -> ReportedRun | None:
         concurrency=concurrency,
         rate_per_s=asked_rate,
         asked=fields.whole("num_prompts"),
-        completed=completed,
+        completed=known.completed,
         failed=fields.whole("failed"),
-        duration_s=duration_s,
-        request_rate=rate,
+        duration_s=known.duration_s,
+        request_rate=known.request_rate,
         output_token_rate=fields.number("output_throughput"),
         in_flight=None,
         latencies=told(latencies),
-        wall_start_ns=end_ns - int(duration_s * 1e9) if end_ns is not None else None,
+        wall_start_ns=end_ns - int(known.duration_s * 1e9) if end_ns is not None else None,
         wall_end_ns=end_ns,
         requests=requests,
         definitions=DEFINITIONS,
