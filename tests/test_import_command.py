@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from perfkit.cli.app import main
+from tests.command_runs import document, run
 from tests.writers.load_results import console, sglang, table, tables, vllm, written
 
 SMI_HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB]\n"
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["import", *arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    code, out, _ = run(capsys, *arguments, "--json", "--no-record")
-    made: dict[str, Any] = json.loads(out)
-    assert made["verdict"]["exit_code"] == code
-    return made
 
 
 def sweep_of(folder: Path, rates: dict[int, float]) -> list[str]:
@@ -41,7 +26,7 @@ def sweep_of(folder: Path, rates: dict[int, float]) -> list[str]:
 def test_the_document_has_the_names_of_the_contract(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = document(capsys, *sweep_of(tmp_path, {1: 1.0, 2: 1.9, 4: 3.4, 8: 5.0}))
+    made = document(capsys, "import", *sweep_of(tmp_path, {1: 1.0, 2: 1.9, 4: 3.4, 8: 5.0}))
     assert made["command"] == "import" and made["curve"]["class"] == "not-saturated"
     assert {"linear_limit", "power_optimum", "plateau_start", "p99_inflection", "usl"} <= made["curve"].keys()
     pooled = [point for point in made["points"] if point["repeat"] is None]
@@ -56,7 +41,7 @@ def test_the_document_has_the_names_of_the_contract(
 def test_the_terminal_names_the_verdict_first_and_fits_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = run(capsys, *sweep_of(tmp_path, {1: 1.0, 2: 1.9, 64: 30.0}), "--no-record")
+    code, out, err = run(capsys, "import", *sweep_of(tmp_path, {1: 1.0, 2: 1.9, 64: 30.0}), "--no-record")
     assert out.startswith("NOT-SATURATED") and code in (0, 3) and err == ""
     assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     for said in ("conc", "req/s", "where it bends", "linear limit", "PK332"):
@@ -70,7 +55,7 @@ def test_a_folder_of_results_and_logs_is_read_whole(
     (tmp_path / "notes.txt").write_text("nothing of note\n", encoding="utf-8")
     rows = [f"2026/04/30 13:14:{s:02d}.000, 0, {u} %, 70000 MiB\n" for s, u in ((0, 0), (20, 100), (50, 90))]
     (tmp_path / "gpu.csv").write_text(SMI_HEADER + "".join(rows), encoding="utf-8")
-    made = document(capsys, str(tmp_path))
+    made = document(capsys, "import", str(tmp_path))
     (point,) = [one for one in made["points"] if one["repeat"] is None]
     assert (point["concurrency"], point["gpu_util_pct"]) == (64, 95.0)
     assert len(made["lost"]) == 1 and "notes.txt" in made["lost"][0]
@@ -80,7 +65,7 @@ def test_an_arm_that_is_compared_with_is_shown_as_its_ratio(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = table("both", "conc | current req/s | baseline req/s", "1 | 10 | 15", "2 | 20 | 50")
-    _, out, _ = run(capsys, written(tmp_path / "t.json", tables(made)), "--no-record")
+    _, out, _ = run(capsys, "import", written(tmp_path / "t.json", tables(made)), "--no-record")
     assert "1.50x" in out and "2.50x" in out
 
 
@@ -89,7 +74,7 @@ def test_a_void_point_is_marked_and_its_guard_named(
 ) -> None:
     files = sweep_of(tmp_path, {1: 1.0, 2: 1.9, 4: 3.4})
     written(Path(files[1]), vllm(2, completed=400, num_prompts=400, median_ttft_ms=0.0))
-    _, out, _ = run(capsys, *files, "--no-record")
+    _, out, _ = run(capsys, "import", *files, "--no-record")
     assert "void" in out and "PK339" in out
 
 
@@ -97,7 +82,7 @@ def test_what_it_found_is_recorded_with_the_files(tmp_path: Path, capsys: pytest
     from layers.evidence.store import Investigation
 
     files, folder = sweep_of(tmp_path, {1: 1.0, 2: 1.9}), tmp_path / "investigation"
-    _, _, err = run(capsys, *files, "--investigation", str(folder))
+    _, _, err = run(capsys, "import", *files, "--investigation", str(folder))
     assert "recorded as run 1" in err
     with Investigation.open(folder, create=False) as opened:
         (recorded,) = opened.runs()
@@ -112,22 +97,22 @@ def test_a_file_that_is_no_result_ends_in_one_line(
 ) -> None:
     path = tmp_path / "odd.json"
     path.write_text(text, encoding="utf-8")
-    code, out, err = run(capsys, str(path), "--no-record")
+    code, out, err = run(capsys, "import", str(path), "--no-record")
     assert (code, out) == (2, "") and len(err.splitlines()) == 1
     assert says in err and str(path) in err
 
 
 def test_nothing_named_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys)[0] == 2
+    assert run(capsys, "import")[0] == 2
 
 
 def test_a_count_that_no_file_tells_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(
         tmp_path / "s.jsonl", sglang(8), sglang(16, request_throughput=50.0) | {"concurrency": 15.5}
     )
-    for point in document(capsys, path)["points"]:
+    for point in document(capsys, "import", path)["points"]:
         assert point["ok"] == 100 and "errors" not in point and "shed" not in point
-    _, out, _ = run(capsys, path, "--no-record")
+    _, out, _ = run(capsys, "import", path, "--no-record")
     assert "?" in out.split("failed", 1)[1].splitlines()[1]
 
 
@@ -136,5 +121,5 @@ def test_a_promise_is_a_named_point(tmp_path: Path, capsys: pytest.CaptureFixtur
     written(
         Path(files[2]), vllm(4, num_prompts=400, completed=400, request_throughput=3.4, p99_ttft_ms=300.0)
     )
-    made = document(capsys, *files, "--slo", "ttft:p99:200")
+    made = document(capsys, "import", *files, "--slo", "ttft:p99:200")
     assert made["curve"]["slo_limit"] == 2

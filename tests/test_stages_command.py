@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from layers.evidence.store import Investigation
-from perfkit.cli.app import main
 from perfkit.cli.stages_view import BAR_WIDTH, bar
+from tests.command_runs import document, run
 from tests.stage_builders import asr_run, plain_csv, written
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["stages", *arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    code, out, _ = run(capsys, *arguments, "--json", "--no-record")
-    made: dict[str, Any] = json.loads(out)
-    assert made["verdict"]["exit_code"] == code
-    return made
 
 
 def test_the_document_has_the_names_of_the_contract(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = document(capsys, written(tmp_path / "e.jsonl", asr_run(80, queue=100.0)))
+    made = document(capsys, "stages", written(tmp_path / "e.jsonl", asr_run(80, queue=100.0)))
     assert made["command"] == "stages" and made["verdict"]["word"] == "scheduling-bound"
     assert (made["shed"], made["residual_share"]) == (0, pytest.approx(0))
     (queue,) = [s for s in made["stages"] if (s["interval"], s["part"]) == ("queue", "admission")]
@@ -43,7 +28,7 @@ def test_the_document_has_the_names_of_the_contract(
 def test_a_quantile_that_n_does_not_allow_is_absent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = document(capsys, written(tmp_path / "e.jsonl", asr_run(71)))
+    made = document(capsys, "stages", written(tmp_path / "e.jsonl", asr_run(71)))
     assert all("p50_ms" in s and "p95_ms" not in s for s in made["stages"])
 
 
@@ -51,7 +36,7 @@ def test_the_terminal_names_the_verdict_first_and_fits_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "e.jsonl", [*asr_run(30, run="a"), *asr_run(60, 5, run="b", queue=100.0)])
-    code, out, err = run(capsys, path, "--no-record")
+    code, out, err = run(capsys, "stages", path, "--no-record")
     assert out.startswith("SCHEDULING-BOUND  queue share 52.6 %") and (code, err) == (0, "")
     assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     for said in ("unaccounted", "end to end", "PK403", "grows most: 10 to 100 ms", "in flight", "strength"):
@@ -67,7 +52,8 @@ def test_bars_show_the_shares_in_their_order() -> None:
 
 def test_what_it_found_is_recorded_with_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "investigation"
-    _, _, err = run(capsys, written(tmp_path / "e.jsonl", asr_run()), "--investigation", str(folder))
+    log = written(tmp_path / "e.jsonl", asr_run())
+    _, _, err = run(capsys, "stages", log, "--investigation", str(folder))
     assert "recorded as run 1" in err
     with Investigation.open(folder, create=False) as opened:
         (recorded,) = opened.runs()
@@ -79,7 +65,7 @@ def test_a_folder_is_read_whole_and_what_is_no_log_is_told(
 ) -> None:
     written(tmp_path / "e.jsonl", asr_run())
     (tmp_path / "notes.txt").write_text("nothing of note\n", encoding="utf-8")
-    made = document(capsys, str(tmp_path))
+    made = document(capsys, "stages", str(tmp_path))
     assert len(made["lost"]) == 1 and "notes.txt" in made["lost"][0]
     assert [g["code"] for g in made["guards"]] == ["PK409"]
 
@@ -100,7 +86,7 @@ def test_what_cannot_be_done_is_one_line(
     arguments: tuple[str, ...], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "e.jsonl", asr_run())
-    code, out, err = run(capsys, *(path if a == "FILE" else a for a in arguments), "--no-record")
+    code, out, err = run(capsys, "stages", *(path if a == "FILE" else a for a in arguments), "--no-record")
     assert (code, out, len(err.splitlines())) == (2, "", 1) and says in err
 
 
@@ -112,14 +98,14 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.C
         for name in names
         for e, at in (("start", 0), ("end", 9))
     ]
-    _, out, _ = run(capsys, plain_csv(tmp_path / "l.csv", rows), "--no-record")
+    _, out, _ = run(capsys, "stages", plain_csv(tmp_path / "l.csv", rows), "--no-record")
     assert "\x1b" not in out and "[bold]x" in out and "<script>" in out
 
 
 @pytest.mark.real_data
 def test_the_published_ledger_of_the_asr_knee(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Residuals and shares as found by hand; 29 requests wait at 64 at a time (Little)."""
-    made = document(capsys, str(data_dir / "sglang_omni" / "asr_knee_tables.json"))
+    made = document(capsys, "stages", str(data_dir / "sglang_omni" / "asr_knee_tables.json"))
     assert made["verdict"]["word"] == "scheduling-bound"
     runs = {one["concurrency"]: one for one in made["runs"]}
     residuals = {c: round(one["residual_share"] * one["e2e_ms"]["mean"], 1) for c, one in runs.items()}
