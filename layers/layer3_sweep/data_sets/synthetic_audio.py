@@ -6,7 +6,6 @@ named by what makes their content, and one that is there is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import numpy as np
 
 from layers.collectors.load.item import Item
 from layers.layer3_sweep.data_sets.lengths import Lengths, Shape
-from layers.layer3_sweep.data_sets.options import Options, digest
+from layers.layer3_sweep.data_sets.options import digest
+from layers.layer3_sweep.data_sets.synthetic import Synthetic
 from layers.layer3_sweep.data_sets.wav_files import SAMPLE_RATE_HZ, write_sound
 
 SECONDS_OF_CLIPS = Lengths(Shape.UNIFORM, 1.0, 8.0)
@@ -23,10 +23,9 @@ NAME_CHARACTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class SyntheticAudio:
+class SyntheticAudio(Synthetic):
     """`lengths` in seconds; `folder` takes the files."""
 
-    options: Options
     folder: Path
     lengths: Lengths = SECONDS_OF_CLIPS
 
@@ -34,28 +33,10 @@ class SyntheticAudio:
     def name(self) -> str:
         return f"synthetic audio, {self.lengths} seconds, seed {self.options.seed}"
 
-    @property
-    def regime(self) -> str:
-        return self.options.regime
-
-    @property
-    def recurring(self) -> bool:
-        return not self.options.fresh
-
-    def nonce(self, part: str) -> str:
-        return self.options.mark(part)
-
-    def measured(self, part: str) -> Sequence[Item]:
-        return self._items("measured", part, self.options.items)
-
-    def warmup(self, part: str) -> Sequence[Item]:
-        return self._items("warmup", part, self.options.warmup)
-
     def _items(self, what: str, part: str, n: int) -> list[Item]:
         lengths = self.lengths.draw(n, np.random.default_rng(self.options.seed))
-        place = f"{part}/" if self.options.fresh else ""
         return [
-            self._item(f"{place}{what[0]}{number}", float(seconds)) for number, seconds in enumerate(lengths)
+            self._item(self._id(what, part, number), float(seconds)) for number, seconds in enumerate(lengths)
         ]
 
     def _item(self, name: str, seconds: float) -> Item:

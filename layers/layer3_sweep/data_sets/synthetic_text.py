@@ -7,14 +7,13 @@ as long in one part as in every other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from layers.collectors.load.item import Item
 from layers.layer3_sweep.data_sets.lengths import Lengths, Shape
-from layers.layer3_sweep.data_sets.options import Options
+from layers.layer3_sweep.data_sets.synthetic import Synthetic
 from layers.layer3_sweep.data_sets.words import WORDS
 
 SENTENCE_WORDS = (8, 15)
@@ -23,10 +22,9 @@ WORDS_OF_PROMPTS = Lengths(Shape.UNIFORM, 40, 400)
 
 
 @dataclass(frozen=True, slots=True)
-class SyntheticText:
+class SyntheticText(Synthetic):
     """`lengths` in words; `outputs` in tokens asked for, None where the server decides."""
 
-    options: Options
     lengths: Lengths = WORDS_OF_PROMPTS
     outputs: Lengths | None = None
 
@@ -35,32 +33,14 @@ class SyntheticText:
         asked = f", {self.outputs} tokens asked for" if self.outputs else ""
         return f"synthetic text, {self.lengths} words{asked}, seed {self.options.seed}"
 
-    @property
-    def regime(self) -> str:
-        return self.options.regime
-
-    @property
-    def recurring(self) -> bool:
-        return not self.options.fresh
-
-    def nonce(self, part: str) -> str:
-        return self.options.mark(part)
-
-    def measured(self, part: str) -> Sequence[Item]:
-        return self._items("measured", part, self.options.items)
-
-    def warmup(self, part: str) -> Sequence[Item]:
-        return self._items("warmup", part, self.options.warmup)
-
     def _items(self, what: str, part: str, n: int) -> list[Item]:
         order = np.random.default_rng(self.options.seed)
         words = self.lengths.draw(n, order)
         tokens = self.outputs.draw(n, order) if self.outputs else None
         rng = self.options.drawn(f"text {what}", part)
-        place = f"{part}/" if self.options.fresh else ""
         return [
             Item(
-                id=f"{place}{what[0]}{number}",
+                id=self._id(what, part, number),
                 text=made_up(round(length), rng),
                 max_tokens=round(float(tokens[number])) if tokens is not None else None,
             )
