@@ -177,7 +177,7 @@ class Sweep:
     def run(self) -> str:
         """Run what does not stand yet; why it ended before the last pass, empty where it did not."""
         keys = list(passes_of(self.plan))
-        self.tallies |= {key: self._tally(key) for key in keys if self.done.ended(key)}
+        self.tallies |= {key: tally(list(chain(*self._records(key)))) for key in keys if self.done.ended(key)}
         for number, key in enumerate(keys, 1):
             if why := self._why_end():
                 return why
@@ -205,7 +205,8 @@ class Sweep:
             part = Part(key, len(parts) + 1, part_folder(key.name, len(parts) + 1))
             extent = rest_of(extent_at(self.plan.extent, key.load), earlier)
             if parts and extent is None:
-                self._end(replace(part, number=part.number - 1, folder=parts[-1].folder, ended=Why.DONE))
+                last = replace(part, number=part.number - 1, folder=parts[-1].folder, ended=Why.DONE)
+                self._end(last, tally(list(chain(*earlier))))
             elif extent is not None:
                 self._part(part, extent, earlier, number, total)
             if self.done.ended(key) or self.told():
@@ -221,9 +222,9 @@ class Sweep:
         with running.surround.around(samples_folder(plan.folder)):
             run = run_load(plan, self._watch)
         ended = replace(part, ended=_ended(run), error=_error(run))
-        if ended.whole:
-            self._end(ended)
         found = tally([*chain(*earlier), *run.records])
+        if ended.whole:
+            self._end(ended, found)
         now = replace(found, served_per_s=tally(run.records).served_per_s)  # without the time between parts
         self.watcher.ended(key, now, ended)
         if ended.ended == Why.SERVER_GONE:
@@ -240,17 +241,14 @@ class Sweep:
             self.done.servers[key.arm, key.cell] = answering
         return running
 
-    def _end(self, part: Part) -> None:
+    def _end(self, part: Part, found: Tally) -> None:
         self.journal.ended(part)
         self.done.take(part)
-        self.tallies[part.key] = self._tally(part.key)
+        self.tallies[part.key] = found
 
     def _records(self, key: PassKey) -> Parts:
         losses: list[Loss] = []  # they are told when the sweep is read back
         return [part_records(self.folder, part, losses) for part in self.done.of(key)]
-
-    def _tally(self, key: PassKey) -> Tally:
-        return tally(list(chain(*self._records(key))))
 
     def _watch(self, progress: Progress) -> bool:
         self.watcher.moves(progress)

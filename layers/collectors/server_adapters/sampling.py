@@ -12,6 +12,7 @@ Two samplers, processes of their own, on the clock of the load records. What can
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,8 +29,9 @@ PERIOD_NS = 500_000_000
 
 
 class ServerSampling:
-    """Use as a context manager; `metrics`, `looks` and `losses` stand after it. `folder` takes the recordings
-    (`paths`), `roots` are process ids and tags of launches (`servers.server_roots`); none: no CPU."""
+    """Use as a context manager; after it `metrics`, `looks` and `losses` are read back, by who asks for them.
+    `folder` takes the recordings (`paths`), `roots` are process ids and tags of launches
+    (`servers.server_roots`); none: no CPU."""
 
     def __init__(self, folder: Path, adapter: GenericAdapter, roots: Sequence[str] = ()) -> None:
         self._folder = folder
@@ -38,9 +40,6 @@ class ServerSampling:
             self._wanted[server_cpu.SOURCE] = list(roots)
         self._samplers: dict[str, Sampler] = {}
         self.problems: list[str] = []
-        self.metrics = MetricsLog((), 0, "", ())
-        self.looks: list[CpuLook] = []
-        self.losses: list[Loss] = []
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -56,11 +55,27 @@ class ServerSampling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.problems += [problem for one in self._samplers.values() if (problem := one.stop())]
-        if (pages := self._samplers.get(metrics_source.SOURCE)) is not None:
-            self.metrics = read_metrics(pages.path)
-            self.losses += self.metrics.losses
-        if (cpu := self._samplers.get(server_cpu.SOURCE)) is not None:
-            self.looks = read_cpu(cpu.path, self.losses)
+
+    @cached_property
+    def metrics(self) -> MetricsLog:
+        """The pages, and what is damaged of them; empty where none were sampled."""
+        pages = self._samplers.get(metrics_source.SOURCE)
+        return read_metrics(pages.path) if pages is not None else MetricsLog((), 0, "", ())
+
+    @cached_property
+    def _cpu(self) -> tuple[list[CpuLook], list[Loss]]:
+        cpu, losses = self._samplers.get(server_cpu.SOURCE), list[Loss]()
+        return (read_cpu(cpu.path, losses) if cpu is not None else []), losses
+
+    @property
+    def looks(self) -> list[CpuLook]:
+        """At the CPU of the server's processes."""
+        return self._cpu[0]
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What could not be read back."""
+        return [*self.metrics.losses, *self._cpu[1]]
 
     @property
     def paths(self) -> list[Path]:
