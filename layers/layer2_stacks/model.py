@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from layers.layer2_stacks.recording import Recording
 from parsers.pyspy_log import PySpyLog
 from parsers.stack_model import RecordedStacks
 
@@ -40,11 +41,13 @@ class WaitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One recording with what is known of it besides; `log`: what py-spy said."""
+    """One recording with what is known of it besides; `log`: what py-spy said, `recording`: how it was made,
+    where perfkit made it."""
 
     recorded: RecordedStacks
     mode: Mode
     log: PySpyLog | None = None
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True, slots=True)
