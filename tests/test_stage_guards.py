@@ -192,3 +192,42 @@ def test_a_plain_log_is_judged_by_the_same_guards(tmp_path: Path) -> None:
     result = judged(plain_csv(tmp_path / "l.csv", rows))
     assert result.verdict.word == "scheduling-bound" and result.verdict.exit_code is Exit.OK
     assert [g.code for g in result.guards if g.fired] == []
+
+
+def again_later(first: str, later: str, after_ms: float = 60_000.0) -> list[Line]:
+    """Two loads of one run id, with ids that begin so."""
+    loads = ((first, 0.0), (later, after_ms))
+    return [one for name, at in loads for n in range(30) for one in asr_request(f"{name}{n}", at + n * 20)]
+
+
+def test_pk416_two_loads_under_one_run_id_have_the_load_of_one(tmp_path: Path) -> None:
+    lines = again_later("a", "b")
+    found = of(tmp_path, lines, "PK416")
+    assert found.fired and "97.8 % of the run" in found.message and "0.0989 in flight" in found.message
+    result = judged(written(tmp_path / "e.jsonl", lines))
+    assert not checked(result, "PK410").fired and result.verdict.word == "stage-bound"
+    assert not of(tmp_path, asr_run(30), "PK416").fired
+
+
+def test_pk417_an_id_that_comes_again_is_another_request(tmp_path: Path) -> None:
+    found = of(tmp_path, again_later("a", "a"), "PK417")
+    assert found.fired and "30 requests" in found.message
+    result = judged(written(tmp_path / "e.jsonl", again_later("a", "a")))
+    (run,) = result.sections["runs"]
+    assert (run["requests"]["complete"], run["e2e_ms"]["mean"]) == (60, 100)
+    assert not of(tmp_path, again_later("a", "b"), "PK417").fired
+
+
+def test_pk417_without_a_coordinator_an_answered_request_may_come_again(tmp_path: Path) -> None:
+    lines = [one for one in again_later("a", "a") if one["stage"] != "coordinator"]
+    found = of(tmp_path, lines, "PK417")
+    assert found.fired and "30 requests" in found.message
+
+
+def test_pk417_several_visits_of_one_stage_are_one_request(tmp_path: Path) -> None:
+    rows = [
+        f"{n},s,{event},{n * 40 + at}"
+        for n in range(25)
+        for event, at in (("start", 0), ("end", 5), ("start", 10), ("end", 15))
+    ]
+    assert not checked(judged(plain_csv(tmp_path / "l.csv", rows)), "PK417").fired

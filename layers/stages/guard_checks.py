@@ -25,6 +25,8 @@ LIGHT_LOAD = 2.0
 """Requests in flight: below it a request has on average nobody to wait behind."""
 HOP_LIMIT = 0.10
 """perfkit's choice: between processes of one host a hop takes under a millisecond."""
+PAUSE_LIMIT = 0.20
+"""perfkit's choice, of a run's window: a steady load pauses for less than a request's time."""
 SILENCE_MS = 1000.0
 NS_PER_MS = 1e6
 
@@ -126,7 +128,8 @@ def unsteady(run: RunLedger) -> Outcome | None:
 
 
 def light(run: RunLedger) -> Outcome:
-    return Outcome(run.load < LIGHT_LOAD, f"{run.load:.1f} requests in flight on average")
+    while_any = " while there were any" if run.idle_share > PAUSE_LIMIT else ""
+    return Outcome(run.load < LIGHT_LOAD, f"{run.load:.1f} requests in flight on average{while_any}")
 
 
 def hop_holds(run: RunLedger) -> Outcome:
@@ -165,3 +168,19 @@ def silence(run: RunLedger) -> Outcome | None:
     text = f"the longest time without any event is {time_text(run.longest_silence_ms * NS_PER_MS)}"
     longer = run.longest_silence_ms > max(SILENCE_MS, run.e2e_ms.mean_ms)
     return Outcome(longer, text)
+
+
+def pauses(run: RunLedger) -> Outcome | None:
+    if run.means_only:
+        return None
+    text = f"no request is in the service for {pct(run.idle_share)} of the run"
+    if run.idle_share > PAUSE_LIMIT and run.in_flight is not None:
+        text += f": {run.in_flight:.3g} in flight over all of it, {run.load:.3g} while there were any"
+    return Outcome(run.idle_share > PAUSE_LIMIT, text)
+
+
+def reused_ids(run: RunLedger) -> Outcome | None:
+    if run.means_only:
+        return None
+    text = f"{counted(run.reused_ids, 'request')} with the id of an earlier one"
+    return Outcome(run.reused_ids > 0, text)

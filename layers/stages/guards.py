@@ -14,6 +14,7 @@ from layers.stages.guard_checks import (
     HOP_LIMIT,
     LIGHT_LOAD,
     LOST_LIMIT,
+    PAUSE_LIMIT,
     RESIDUAL_LIMIT,
     UNSTEADY,
     FileFacts,
@@ -246,8 +247,38 @@ SILENCE = Guard(
     check=checks.silence,
 )
 
+PAUSES = Guard(
+    code="PK416",
+    name="run-with-pauses",
+    layer="stages",
+    effect=Effect.NOTE,
+    sees="One run with fewer requests in flight than the load had.",
+    cause="Two loads were recorded under one run id, one after the other (a folder and an id used again), or "
+    "the load came in bursts.",
+    detection=f"More than {limit(PAUSE_LIMIT)} of the time from the first to the last event without any "
+    "request. The load of the run then counts only the rest.",
+    remedy="Give each load a run id of its own; the shares are of both loads together.",
+    source="SGLang-Omni's profiler opens its files in append mode, and takes any run id.",
+    check=checks.pauses,
+)
+
+REUSED_IDS = Guard(
+    code="PK417",
+    name="request-id-reused",
+    layer="stages",
+    effect=Effect.NOTE,
+    sees="Requests that take as long as the time between two loads.",
+    cause="A client that numbers its requests from 0, run twice under one run id; or one that tries a "
+    "refused request again under its id.",
+    detection="A request is admitted again under its id, or received again after it was answered. Each time "
+    "counts as a request of its own.",
+    remedy="Nothing, where they were told apart; ids that are unique where two lives overlap.",
+    source="Events name a request by the id that the client chose, where the server takes it over.",
+    check=checks.reused_ids,
+)
+
 FILE_GUARDS: tuple[Guard[FileFacts], ...] = (NO_COMPLETE_REQUEST, SEVERAL_RUNS, CLOCK_BACK, LOST_LINES)
 RUN_GUARDS: tuple[Guard[RunLedger], ...] = (
     *(FEW_REQUESTS, RESIDUAL, CLOCKS_DIFFER, CUT_REQUESTS, SHED_APART, NOT_STEADY, LIGHT, HOP_HOLDS),
-    *(OLD_VOCABULARY, UNKNOWN_EVENTS, MEANS_ONLY, SILENCE),
+    *(OLD_VOCABULARY, UNKNOWN_EVENTS, MEANS_ONLY, SILENCE, PAUSES, REUSED_IDS),
 )

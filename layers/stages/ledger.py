@@ -68,6 +68,8 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         unknown_events=run.rules.unknown,
         negative_hops=run.negative_hops,
         longest_silence_ms=run.longest_silence_ns / NS_PER_MS,
+        idle_share=1 - union_ns((r.start_ns, r.end_ns) for r in run.requests) / window_ns,
+        reused_ids=run.reused_ids,
         first_output_ends_prefill=run.rules.first_output_ends_prefill,
     )
 

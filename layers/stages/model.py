@@ -30,6 +30,8 @@ WORK = (Kind.BUILD, Kind.FIRST_FORWARD, Kind.DECODE, Kind.SERVICE)
 """Kinds in which something is done for the request."""
 
 
+MOST_IDLE = 0.999
+"""So that a run that is all pause has a load."""
 INTENDED = "intended"
 SPLIT = (Kind.FIRST_FORWARD, Kind.DECODE, Kind.SERVICE, Kind.BUILD, Kind.QUEUE, INTENDED, Kind.HOP)
 """Where several run at once, the first of these has the time. `intended`: waits that are meant."""
@@ -202,7 +204,8 @@ class RunLedger:
 
     All shares are of the end-to-end time of complete requests. `split` gives each moment to one kind, work
     before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
-    much intervals that run at once exceed the time that they cover.
+    much intervals that run at once exceed the time that they cover. `idle_share`: of the window, without any
+    request; `reused_ids`: requests whose id an earlier one had.
     """
 
     run: str
@@ -224,6 +227,8 @@ class RunLedger:
     unknown_events: Mapping[str, int] | None = None
     negative_hops: int = 0
     longest_silence_ms: float = 0.0
+    idle_share: float = 0.0
+    reused_ids: int = 0
     first_output_ends_prefill: bool = False
 
     @property
@@ -238,8 +243,8 @@ class RunLedger:
 
     @property
     def load(self) -> float:
-        """Requests in flight, as named or as measured."""
-        return float(self.concurrency or self.in_flight or 0.0)
+        """Requests in flight, as named, or as measured while there were any."""
+        return float(self.concurrency or (self.in_flight or 0.0) / (1 - min(self.idle_share, MOST_IDLE)))
 
     @property
     def means_only(self) -> bool:

@@ -2,7 +2,8 @@
 
 A request spans from its admission to its answer where the coordinator logs them, else from its first to its
 last event. Refused ones are told by their status. Where the log has none, a request that never got any work
-while several later ones did was let go without work: refused, or given up by its client.
+while several later ones did was let go without work: refused, or given up by its client. An id that begins
+again after its end (a client that numbers its requests, twice) is another request.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class TimedRun:
     rules: StageRules
     negative_hops: int
     longest_silence_ns: int
+    reused_ids: int = 0
 
 
 def timed_runs(
@@ -67,8 +69,9 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
     bounds = _Bounds(
         *(any(event.name == name for event in events) for name in (words.ADMITTED, words.ANSWERED))
     )
+    lives = [(name, own) for id, all_of in by_request.items() for name, own in _lives(id, all_of, bounds)]
     requests, waiting, negative = [], set(), 0
-    for request, own in by_request.items():
+    for request, own in lives:
         intervals, negative_hops = pair(own, rules)
         parts = [part for interval in intervals for part in _split(interval, intended_ms)]
         requests.append(_timed(request, own, parts, bounds))
@@ -77,7 +80,8 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
             waiting.add(request)
     timed = _without_work(requests, waiting)
     silence = _longest_silence_ns(timed, events)
-    return TimedRun(run, tuple(timed), events[0].at_ns, events[-1].at_ns, rules, negative, silence)
+    again = len(lives) - len(by_request)
+    return TimedRun(run, tuple(timed), events[0].at_ns, events[-1].at_ns, rules, negative, silence, again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,24 @@ class _Bounds:
 
     admitted: bool
     answered: bool
+
+
+def _lives(
+    request: str, events: Sequence[StageEvent], bounds: _Bounds
+) -> list[tuple[str, Sequence[StageEvent]]]:
+    """The events of one id as those of each request that had it, the later ones named apart."""
+    first, starts, begun, over = events[0], [0], False, False
+    for place, event in enumerate(events):
+        if bounds.admitted:
+            again = event.name == words.ADMITTED and begun
+        else:
+            again = over and (event.stage, event.name) == (first.stage, first.name)
+        starts += [place] if again else []
+        begun = begun or event.name == words.ADMITTED
+        over = not again and (over or event.name == words.ANSWERED or event.terminal)
+    spans = list(pairwise([*starts, len(events)]))
+    names = [request, *(f"{request} ({number})" for number in range(2, len(spans) + 1))]
+    return [(name, events[begin:end]) for name, (begin, end) in zip(names, spans, strict=True)]
 
 
 def _split(interval: Interval, intended_ms: Mapping[str, float]) -> list[Interval]:

@@ -54,6 +54,7 @@ def _run(run: RunLedger) -> dict[str, Any]:
         "concurrency": run.concurrency,
         "in_flight": run.in_flight,
         "window_ms": run.window_ms,
+        "idle_share": run.idle_share,
         "requests": msgspec.to_builtins(run.counts),
         "e2e_ms": {name: e2e[f"{name}_ms"] for name in ("mean", "p50", "p95", "max") if f"{name}_ms" in e2e},
         "queue_share": run.queue_share,

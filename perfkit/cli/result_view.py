@@ -70,3 +70,18 @@ def show_what_explains(guards: Sequence[Checked]) -> None:
     """Where to read on about the strongest guard that fired."""
     for _, code in list(fired_guards(guards))[:1]:
         output.paragraph("explain", f"perfkit explain {code}")
+
+
+def show_footer(result: Result, guards: Sequence[Checked]) -> None:
+    """The strength and its rule, what was measured from, and where to read on about these guards."""
+    output.line()
+    show_strength(result)
+    show_artifacts(measured_files(result))
+    show_what_explains(guards)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """About so many digits, none of them after the point of a large number; empty for nothing."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"

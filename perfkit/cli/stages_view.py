@@ -12,15 +12,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
 from perfkit.cli import output
-from perfkit.cli.result_view import (
-    measured_files,
-    show_artifacts,
-    show_checks,
-    show_headline,
-    show_strength,
-    show_what_explains,
-)
-from perfkit.cli.sweep_view import number
+from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
 
 Entry = Mapping[str, Any]
 RUNS_SHOWN, LAWS_SHOWN, LOST_SHOWN = 12, 6, 3
@@ -45,8 +37,9 @@ def show_stages(result: Result) -> None:
             output.paragraph("seen", finding.statement)
     if result.sections["lost"]:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
-    show_checks([g for g in result.guards if g.scope in ("", result.sections["run"])])
-    _footer(result)
+    concerning = [g for g in result.guards if g.scope in ("", result.sections["run"])]
+    show_checks(concerning)
+    show_footer(result, concerning)
 
 
 def _show_ledger(run: Entry) -> None:
@@ -122,10 +115,3 @@ def _show_laws(run: Entry) -> None:
         told = [f"{law['stage']} {law['held']:.3g} ({law['ratio']:.2f})" for law in laws]
         output.line()
         output.paragraph("holds", f"{', '.join(told)} requests (Little's law over what was integrated)")
-
-
-def _footer(result: Result) -> None:
-    output.line()
-    show_strength(result)
-    show_artifacts(measured_files(result))
-    show_what_explains([g for g in result.guards if g.scope in ("", result.sections["run"])])

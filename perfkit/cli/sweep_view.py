@@ -13,14 +13,7 @@ from layers.evidence.result import Result
 from layers.evidence.wording import first_few
 from layers.layer3_sweep.named_points import SHOWN_NAMES
 from perfkit.cli import output
-from perfkit.cli.result_view import (
-    measured_files,
-    show_artifacts,
-    show_checks,
-    show_headline,
-    show_strength,
-    show_what_explains,
-)
+from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
 
 Entry = Mapping[str, Any]
 FIRST_OUTPUT = ("ttft_ms", "first_audio_ms")
@@ -48,7 +41,7 @@ def show_sweep(result: Result) -> None:
         _show_others(result, curve)
     _show_lost(result)
     show_checks(result.guards)
-    _footer(result)
+    show_footer(result, result.guards)
 
 
 def _points_of(result: Result, curve: Entry, arm: str | None = None) -> list[Entry]:
@@ -108,13 +101,6 @@ def _failed(point: Entry) -> str:
 
 def _ratio(control: float | None, own: float | None) -> str:
     return f"{control / own:.2f}x" if control and own else ""
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """About so many digits, none of them after the point of a large number; empty for nothing."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def _show_named(curve: Entry) -> None:
@@ -187,10 +173,3 @@ def _show_lost(result: Result) -> None:
         output.paragraph("not run", ", ".join(not_run))
     if lost:
         output.paragraph("lost", first_few(lost, LOST_SHOWN))
-
-
-def _footer(result: Result) -> None:
-    output.line()
-    show_strength(result)
-    show_artifacts(measured_files(result))
-    show_what_explains(result.guards)
