@@ -43,6 +43,7 @@ docs: $(READY)
 bench: $(READY)
 	$(PY) -m benchmarks.trace_read
 	$(PY) -m benchmarks.load_client
+	$(PY) -m benchmarks.ab_errors
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing perfkit into .venv (the first time takes a minute or two)"
