@@ -22,7 +22,7 @@ td { min-width: 2.5rem; overflow-wrap: break-word; }
 .r { text-align: right; white-space: nowrap; }
 th.r { white-space: normal; }
 figure { margin: 1rem 0 .25rem; }
-figure svg { width: 100%; height: auto; max-width: 864px; }
+figure > svg { width: 100%; height: auto; max-width: 864px; }
 details { margin: 1rem 0; }
 summary { cursor: pointer; font-weight: 600; }
 a { color: #0072b2; }

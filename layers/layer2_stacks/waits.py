@@ -84,13 +84,24 @@ def python_wait(frame: Frame) -> WaitKind | None:
 
 def wait_of(python: Sequence[Frame], native: Sequence[Frame]) -> WaitKind | None:
     """What a tick waits for: `python` frames root first, and the `native` ones under the last of them."""
-    kind = None
+    return _waiting_run(python)[0] or _native_wait(native)
+
+
+def waiting_frames(python: Sequence[Frame]) -> int:
+    """How many of the last Python frames do nothing but wait, of a tick that waits: the leaf alone where its
+    native code does."""
+    return max(1, _waiting_run(python)[1])
+
+
+def _waiting_run(python: Sequence[Frame]) -> tuple[WaitKind | None, int]:
+    """What the run of waiting frames that ends in the leaf waits for, and its length."""
+    kind, length = None, 0
     for frame in reversed(python):
         outer = python_wait(frame)
         if outer is None or (outer is WaitKind.SPIN and kind is not None):
             break
-        kind = outer
-    return kind or _native_wait(native)
+        kind, length = outer, length + 1
+    return kind, length
 
 
 def _native_wait(native: Sequence[Frame]) -> WaitKind | None:

@@ -1,0 +1,181 @@
+"""A flame graph as one SVG: boxes in rows, a title and keys above them, search and zoom by a short script.
+
+It needs nothing from outside and stands by itself or inside a page: all of its style hangs from its own id.
+Boxes are placed in percent of the width, so it fits any; each is an SVG of its own, which cuts its text off
+at its edge where no script runs. Title and keys are laid out twice, for wide and for narrow screens, and the
+style shows one of them. Dark colours are for a file opened by itself: a page around it has its own. Names are
+data: escaped, on one line, and cut in the middle where they are very long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+
+from layers.evidence.wording import visible
+from parsers.errors import UsageError
+from reports.flame_script import SCRIPT
+from reports.flame_style import style
+from reports.markdown import shorten
+
+NAME = re.compile(r"[a-z][a-z0-9-]*")
+ROW_PIXELS = 18
+BOX_PIXELS = 17
+"""A row but for the line between rows."""
+EDGE_PIXELS = 8
+TITLE_PIXELS, LINE_PIXELS, KEY_PIXELS = 22, 17, 20
+FIND_PIXELS, SAID_PIXELS = 34, 68
+"""Heights: the field to search in; what was found, and four lines about the box that is pointed at."""
+LETTER_PIXELS, TITLE_LETTER_PIXELS = 6.4, 8.6
+"""Wide letters of 12 and of bold 15 pixels, on average."""
+SWATCH_PIXELS, GAP_PIXELS = 17, 16
+NAME_CHARACTERS, PLACE_CHARACTERS, TEXT_CHARACTERS, KEY_CHARACTERS = 120, 60, 500, 40
+"""Of a box's text, of a line of its tooltip or of the title, of a key: what there is room for."""
+STILL = "Open this file in a browser to search, to zoom and to see the numbers of a box."
+HINT = (
+    "Point at a box for its numbers. Click it, or press Enter, to zoom in; Escape shows all again. "
+    "Arrow keys walk the tree."
+)
+FIND = "function or file.py:line"
+ALL = "whole tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A colour and what it means; `look` is a name of `flame_style.LOOKS`."""
+
+    look: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box: `left` and `width` are shares of the picture's, `parent` its place among the boxes (-1: none).
+
+    `counts` is what search adds up, one a set. `place` stands behind the name where there is room. The first
+    line of `tooltip` is the whole name, which is what is searched.
+    """
+
+    parent: int
+    row: int
+    left: float
+    width: float
+    look: str
+    name: str
+    place: str
+    tooltip: tuple[str, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All of a flame graph. `sets` names what the counts are of, as in `12 of 40` + ` ticks before`."""
+
+    title: str
+    about: tuple[str, ...]
+    keys: tuple[Key, ...]
+    sets: tuple[str, ...]
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """One of the two layouts of what stands above the boxes."""
+
+    name: str
+    width: int
+    hidden: str
+
+
+LAYOUTS = (_Layout("wide", 740, ""), _Layout("narrow", 366, ' display="none"'))
+"""In pixels: what a report's page and a phone have room for."""
+
+
+def page_svg(page: Page, name: str = "flame") -> str:
+    """The SVG's text. `name` becomes its id, which must be unique in a page; UsageError for no plain name."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a picture: small letters, digits and hyphens")
+    heads = [_head(page, layout) for layout in LAYOUTS]
+    below = FIND_PIXELS + SAID_PIXELS
+    rows = max(box.row for box in page.boxes) + 1
+    wide, narrow = (height + below + rows * ROW_PIXELS + EDGE_PIXELS for _, height in heads)
+    looks = {*(box.look for box in page.boxes), *(key.look for key in page.keys)}
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" width="100%" height="{wide}" role="group"'
+        f' aria-label="{_safe(page.title)}">',
+        f"<style>{style(name, looks, (wide, narrow), heads[1][1])}</style>",
+        *(text for text, _ in heads),
+        f'<g class="below" transform="translate(0 {heads[0][1]})">',
+        _controls(),
+        f'<svg class="boxes" x="0.6%" y="{below}" width="98.8%" height="{rows * ROW_PIXELS}" role="tree"'
+        f' aria-label="call tree" data-sets="{_safe(";".join(page.sets))}">',
+        *map(_box, page.boxes),
+        f"</svg>\n</g>\n<script>{SCRIPT}</script>\n</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _safe(text: str, limit: int = TEXT_CHARACTERS) -> str:
+    """Foreign text for an attribute or a text: on one line, cut, escaped."""
+    return escape(shorten(visible(shorten(text, limit)), limit))
+
+
+def _head(page: Page, layout: _Layout) -> tuple[str, int]:
+    """Title, lines and keys of one layout, and their height in pixels."""
+    texts, y = [], EDGE_PIXELS
+    for line in _wrapped([page.title], layout.width / TITLE_LETTER_PIXELS):
+        texts.append(f'<text class="title" x="{EDGE_PIXELS}" y="{y + 15}">{escape(line)}</text>')
+        y += TITLE_PIXELS
+    for line in _wrapped(page.about, layout.width / LETTER_PIXELS):
+        texts.append(f'<text class="faint" x="{EDGE_PIXELS}" y="{y + 12}">{escape(line)}</text>')
+        y += LINE_PIXELS
+    x = float(EDGE_PIXELS)
+    for key in page.keys:
+        text = shorten(visible(key.text), KEY_CHARACTERS)
+        taken = SWATCH_PIXELS + len(text) * LETTER_PIXELS + GAP_PIXELS
+        if x > EDGE_PIXELS and x + taken > layout.width:
+            x, y = float(EDGE_PIXELS), y + KEY_PIXELS
+        texts.append(f'<rect class="key {key.look}" x="{x:.0f}" y="{y + 5}" width="12" height="12"/>')
+        texts.append(f'<text x="{x + SWATCH_PIXELS:.0f}" y="{y + 15}">{escape(text)}</text>')
+        x += taken
+    y += KEY_PIXELS + EDGE_PIXELS if page.keys else EDGE_PIXELS
+    return f'<g class="{layout.name}"{layout.hidden}>{"".join(texts)}</g>', y
+
+
+def _wrapped(texts: Iterable[str], characters: float) -> list[str]:
+    return [line for text in texts for line in wrap(visible(shorten(text, TEXT_CHARACTERS)), int(characters))]
+
+
+def _controls() -> str:
+    """The field, the button and what they say, shown by the script; without one, where to go instead."""
+    html = 'xmlns="http://www.w3.org/1999/xhtml"'
+    return (
+        f'<text class="still faint" x="{EDGE_PIXELS}" y="20">{STILL}</text>'
+        f'<foreignObject class="live" display="none" x="{EDGE_PIXELS}" y="0" width="96%"'
+        f' height="{FIND_PIXELS}"><div {html} class="find">'
+        f'<input type="search" placeholder="{FIND}" aria-label="find {FIND}"/>'
+        f'<button type="button">{ALL}</button></div></foreignObject>'
+        f'<foreignObject class="live" display="none" x="{EDGE_PIXELS}" y="{FIND_PIXELS}" width="96%"'
+        f' height="{SAID_PIXELS}"><div {html} class="said"><div class="sum" role="status"></div>'
+        f'<div class="about">{HINT}</div></div></foreignObject>'
+    )
+
+
+def _box(box: Box) -> str:
+    place = f'<tspan class="at"> {_safe(box.place, PLACE_CHARACTERS)}</tspan>' if box.place else ""
+    counts = " ".join(map(str, box.counts))
+    return (
+        f'<svg class="b {box.look}" x="{_percent(box.left)}" y="{box.row * ROW_PIXELS}"'
+        f' width="{_percent(box.width)}" height="{BOX_PIXELS}" tabindex="-1" role="treeitem"'
+        f' aria-level="{box.row + 1}" data-p="{box.parent}" data-n="{counts}">'
+        f"<title>{chr(10).join(map(_safe, box.tooltip))}</title>"
+        f'<rect width="100%" height="{BOX_PIXELS}"/>'
+        f'<text x="4" y="12">{_safe(box.name, NAME_CHARACTERS)}{place}</text></svg>'
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4f}%"
