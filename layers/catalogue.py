@@ -35,6 +35,7 @@ from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
 from layers.stages.guards import FILE_GUARDS
 from layers.stages.guards import RUN_GUARDS as STAGE_GUARDS
+from layers.stages.guards_live import LIVE_GUARDS as STAGE_LIVE_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -96,7 +97,7 @@ CATALOGUE = gather(
         *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS, SETUP_GUARDS, ARMS_GUARDS),
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
-    by_code(FILE_GUARDS, STAGE_GUARDS),
+    by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS),
 )
 
 

@@ -59,18 +59,23 @@ def part_records(folder: Path, part: Part, losses: list[Loss]) -> list[RequestRe
     return read_run(place, losses) if numbers else []
 
 
-def read_part(folder: Path, part: Part) -> Recorded:
-    """Everything of a part; a recording that cannot be read is a problem in words, never an end."""
-    losses, problems = list[Loss](), list[str]()
-    records = part_records(folder, part, losses)
-    pulses: Sequence[PulseSeries] = ()
-    if records:
-        try:
-            pulses = read_pulses(folder / part.folder, losses)
-        except UnreadableInput as error:
-            problems.append(str(error))
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What samplers left in a folder: of devices and host, pages of the server's metrics, looks at its
+    CPU."""
+
+    recordings: tuple[Recording, ...]
+    pages: tuple[MetricsSample, ...]
+    looks: tuple[CpuLook, ...]
+    losses: tuple[Loss, ...]
+    problems: tuple[str, ...]
+
+
+def read_samples(folder: Path) -> Samples:
+    """Every recording in the folder; one that cannot be read is a problem in words, never an end."""
     recordings, pages, looks = list[Recording](), list[MetricsSample](), list[CpuLook]()
-    for path in sorted(samples_folder(folder / part.folder).glob("samples-*.log")):
+    losses, problems = list[Loss](), list[str]()
+    for path in sorted(folder.glob("samples-*.log")):
         try:
             if METRICS_SOURCE in path.name:
                 metrics = read_metrics(path)
@@ -83,13 +88,27 @@ def read_part(folder: Path, part: Part) -> Recorded:
                 recordings.append(read_recording(path))
         except UnreadableInput as error:
             problems.append(str(error))
+    return Samples(tuple(recordings), tuple(pages), tuple(looks), tuple(losses), tuple(problems))
+
+
+def read_part(folder: Path, part: Part) -> Recorded:
+    """Everything of a part."""
+    losses, problems = list[Loss](), list[str]()
+    records = part_records(folder, part, losses)
+    pulses: Sequence[PulseSeries] = ()
+    if records:
+        try:
+            pulses = read_pulses(folder / part.folder, losses)
+        except UnreadableInput as error:
+            problems.append(str(error))
+    sampled = read_samples(samples_folder(folder / part.folder))
     return Recorded(
-        part,
-        tuple(records),
-        tuple(pulses),
-        tuple(recordings),
-        tuple(pages),
-        tuple(looks),
-        tuple(losses),
-        tuple(problems),
+        part=part,
+        records=tuple(records),
+        pulses=tuple(pulses),
+        recordings=sampled.recordings,
+        pages=sampled.pages,
+        looks=sampled.looks,
+        losses=(*losses, *sampled.losses),
+        problems=(*problems, *sampled.problems),
     )

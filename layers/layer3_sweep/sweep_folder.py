@@ -32,9 +32,9 @@ PLAN, JOURNAL, ITEMS = "sweep.json", "journal.log", "items"
 PREFIX = "sweep-"
 
 
-def new_folder(artifacts: Path) -> Path:
-    """A new folder for a sweep that begins now."""
-    wanted = f"{PREFIX}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+def new_folder(artifacts: Path, prefix: str = PREFIX) -> Path:
+    """A new folder for a sweep, or another measurement of many files, that begins now."""
+    wanted = f"{prefix}{datetime.now(UTC):%Y%m%d-%H%M%S}"
     number = 1
     while True:
         folder = artifacts / (wanted if number == 1 else f"{wanted}-{number}")

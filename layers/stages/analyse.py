@@ -40,6 +40,7 @@ def analyse(
         empty_runs=empty,
         lost=_lost(collected),
         files=tuple(collected.artifacts),
+        requests=sum(len(one.requests) for one in timed),
         guards=(*apply_guards(FILE_GUARDS, facts), *(g for one in ledgers for g in _checked(one))),
     )
 

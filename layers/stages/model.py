@@ -259,7 +259,7 @@ class RunLedger:
 @dataclass(frozen=True, slots=True)
 class StageAnalysis:
     """All runs with a complete request, by load; the run that the verdict is of; runs without any, what was
-    lost, and the guards, each with the run as its scope."""
+    lost, the guards, each with the run as its scope, and how many requests events name, complete or not."""
 
     runs: tuple[RunLedger, ...]
     chosen: RunLedger | None
@@ -267,3 +267,4 @@ class StageAnalysis:
     lost: tuple[str, ...]
     files: tuple[Artifact, ...]
     guards: tuple[Checked, ...]
+    requests: int = 0

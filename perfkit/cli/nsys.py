@@ -83,11 +83,11 @@ def run(
 
 def _judge(recorded: Recorded, started: datetime, investigation: Path, *, json: bool, no_record: bool) -> int:
     from layers.evidence.artifacts import describe_artifact
+    from layers.evidence.doubts import with_doubts
     from layers.evidence.guard import apply_guards
     from layers.layer1_gpu_busy.collect import collect_traces
     from layers.layer1_gpu_busy.guards_recording import RECORDING_GUARDS
     from layers.layer1_gpu_busy.judge import judge_traces
-    from layers.layer1_gpu_busy.judge_live import with_doubts
     from layers.layer1_gpu_busy.thresholds import Thresholds
     from perfkit.cli.layer1_view import show_layer1
     from perfkit.cli.record import record_result

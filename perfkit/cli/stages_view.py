@@ -32,6 +32,8 @@ def show_stages(result: Result) -> None:
         _show_ledger(chosen)
         _show_runs(runs)
         _show_laws(chosen)
+    if recorded := result.sections.get("recorded"):
+        _show_recorded(recorded)
     for finding in result.findings:
         if finding.kind is FindingKind.OBSERVATION:
             output.paragraph("seen", finding.statement)
@@ -115,3 +117,28 @@ def _show_laws(run: Entry) -> None:
         told = [f"{law['stage']} {law['held']:.3g} ({law['ratio']:.2f})" for law in laws]
         output.line()
         output.paragraph("holds", f"{', '.join(told)} requests (Little's law over what was integrated)")
+
+
+def _show_recorded(recorded: Entry) -> None:
+    """How the ledger came about: server, time, load; what the server and its devices said meanwhile."""
+    lasted = f"{recorded['lasted_s']:.1f} s"
+    output.line()
+    output.paragraph("recorded", f"{recorded['kind']} at {recorded['server']}, {lasted}, {_load(recorded)}")
+    for device in recorded["devices"]:
+        said = f"{device['metric']} {device['mean']:.3g} (n = {counted(device['n'], 'sample')})"
+        output.paragraph("device", f"{device['device']}: {said}")
+    for problem in recorded["problems"]:
+        output.paragraph("note", problem)
+
+
+def _load(recorded: Entry) -> str:
+    """The load, perfkit's or somebody's."""
+    driven, means = recorded["load"], recorded["server_means"]
+    if driven is not None:
+        counts = driven["tally"]
+        told = f"{counts['ok']:,} served, {counts['shed']:,} shed, {counts['errors']:,} failed"
+        return f"perfkit's load of {driven['concurrency']} at a time: {told}"
+    held = [
+        f"{means[name]:.3g} {name}" for name in ("running", "waiting") if means and means[name] is not None
+    ]
+    return f"your load: {', '.join(held)} (the server's own metrics)" if held else "your load"

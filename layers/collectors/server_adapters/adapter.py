@@ -72,6 +72,16 @@ class ServerAdapter(Protocol):
     def flush_caches(self) -> bool:
         """Whether the server dropped its prefix and content caches."""
 
+    @property
+    def has_events(self) -> bool:
+        """Whether servers of this kind can record events of requests."""
+
+    def start_events(self, folder: Path, run: str) -> None:
+        """Record events of requests into this folder of the server's disk."""
+
+    def stop_events(self, folder: Path, run: str) -> Sequence[Path]:
+        """The files that they lie in, as far as this machine sees them."""
+
     def start_profile(self, folder: Path, run: str) -> None: ...
 
     def stop_profile(self, run: str) -> Sequence[Path]:

@@ -25,6 +25,7 @@ class BundledAdapter(GenericAdapter):
 
     kind = "sample-engine"
     owner = "sample_engine"
+    has_events = True
     names = StateNames(
         running=("engine_requests_running",),
         waiting=("engine_requests_waiting + engine_requests_building",),

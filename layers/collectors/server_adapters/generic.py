@@ -20,6 +20,7 @@ from layers.collectors.server_adapters.adapter import (
     ServerState,
 )
 from layers.collectors.server_adapters.calls import CALL_TIMEOUT_S, Caller, require_ok
+from layers.collectors.server_adapters.request_events import start_events, stop_events
 from parsers.metrics_page import labels_of, name_of, read_page
 
 METRICS = "/metrics"
@@ -60,6 +61,7 @@ class GenericAdapter:
     kind: ClassVar[str] = "openai-like"
     owner: ClassVar[str] = ""
     """`owned_by` of its models."""
+    has_events: ClassVar[bool] = False
     names: ClassVar[StateNames] = StateNames(
         running=("llamacpp:requests_processing", "tgi_batch_current_size"),
         waiting=("llamacpp:requests_deferred", "tgi_queue_size"),
@@ -98,6 +100,18 @@ class GenericAdapter:
 
     def flush_caches(self) -> bool:
         return False
+
+    def start_events(self, folder: Path, run: str) -> None:
+        self._require_events()
+        start_events(self.caller, folder, run)
+
+    def stop_events(self, folder: Path, run: str) -> Sequence[Path]:
+        self._require_events()
+        return stop_events(self.caller, folder, run)
+
+    def _require_events(self) -> None:
+        if not self.has_events:
+            raise ServerCallFailed(f"{self.caller.base}: perfkit knows no request events of {self.kind}")
 
     def start_profile(self, folder: Path, run: str) -> None:
         raise ServerCallFailed(f"{self.caller.base}: perfkit knows no profiler of this kind of server")

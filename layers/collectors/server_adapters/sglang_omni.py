@@ -23,6 +23,7 @@ class SglangOmniAdapter(SglangAdapter):
 
     kind = "sglang-omni"
     owner = "sglang-omni"
+    has_events = True
     names = StateNames(
         running=("sglang:num_running_reqs", "sglang_omni_pipeline_tracked_requests"),
         waiting=SglangAdapter.names.waiting,

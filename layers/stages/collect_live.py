@@ -1,0 +1,169 @@
+"""Records a server's request events for a while: under load that perfkit drives, or under whatever there is.
+
+Beside them the samplers of the sweep run, so that the ledger can say whether the server worked meanwhile, and
+how busy its devices were. With a load of perfkit's the events begin before its first request and end after
+its last; under a load of somebody else's, requests are cut at both ends, and counted so.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from layers.collectors.event_recording import EventRecording
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.metrics import ServerMeans, server_means
+from layers.evidence.artifacts import describe_artifact
+from layers.evidence.measurement import Artifact
+from layers.evidence.wording import first_few
+from layers.layer3_sweep.driven import Driven, DrivenLoad
+from layers.layer3_sweep.model import DeviceUse
+from layers.layer3_sweep.recorded import read_samples
+from layers.layer3_sweep.surround import Surround
+from layers.layer3_sweep.use import WallSpan, devices_over
+from parsers.errors import InvalidMeasurement, UsageError
+
+MIN_SECONDS, MAX_SECONDS = 1.0, 3600.0
+STEP_S = 0.2
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What samplers saw while a ledger was recorded: `means` is what the server said of itself (None: no page
+    of metrics came), `devices` what its devices did."""
+
+    means: ServerMeans | None
+    devices: tuple[DeviceUse, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """How a ledger was recorded. `files` hold something; `empty` were made and hold nothing."""
+
+    url: str
+    kind: str
+    run: str
+    folder: Path
+    asked_s: float
+    lasted_s: float
+    cut_short: bool
+    driven: Driven | None
+    beside: Beside
+    files: tuple[Path, ...]
+    empty: tuple[Path, ...] = ()
+
+    @property
+    def artifacts(self) -> list[Artifact]:
+        """The samplers' recordings; the events are the ledger's own."""
+        return [describe_artifact(path) for path in sorted(samples_in(self.folder).glob("samples-*.log"))]
+
+
+def samples_in(folder: Path) -> Path:
+    return folder / "samples"
+
+
+def checked_seconds(seconds: float) -> float:
+    """UsageError for what is no time to record."""
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        raise UsageError(f"--profile {seconds:g}: {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
+    return seconds
+
+
+class Window:
+    """One recording: runs its load or waits, and reads what the samplers saw."""
+
+    def __init__(self, adapter: GenericAdapter, roots: Sequence[str], folder: Path) -> None:
+        self.adapter, self.folder = adapter, folder
+        self.surround = Surround(roots, adapter)
+        self._begun_ns = self._ended_ns = self._wall_ns = 0
+
+    def pass_time(
+        self, seconds: float, load: DrivenLoad | None, told: threading.Event, step: Callable[[], None]
+    ) -> Driven | None:
+        """Until the time is up, the load has ended, or somebody says to end."""
+        self._begun_ns, self._wall_ns = time.monotonic_ns(), time.time_ns()
+
+        def going_on() -> bool:
+            step()
+            return not told.is_set()
+
+        try:
+            if load is not None:
+                return load.run(seconds, going_on)
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0 and not told.wait(min(STEP_S, left)):
+                step()
+            return None
+        finally:
+            self._ended_ns = time.monotonic_ns()
+
+    @property
+    def lasted_s(self) -> float:
+        return (self._ended_ns - self._begun_ns) / NS_PER_S
+
+    def beside(self) -> Beside:
+        """To be asked once the samplers have ended."""
+        sampled = read_samples(samples_in(self.folder))
+        pages = sorted(sampled.pages, key=lambda page: page.monotonic_ns)
+        offset_ns = self._wall_ns - self._begun_ns
+        span = WallSpan(self._begun_ns + offset_ns, self._ended_ns + offset_ns)
+        return Beside(
+            means=server_means(self.adapter, pages, self._begun_ns, self._ended_ns),
+            devices=devices_over([one.file for one in sampled.recordings], span),
+            problems=(*self.surround.problems, *sampled.problems),
+        )
+
+
+def record_events(
+    adapter: GenericAdapter,
+    run: str,
+    folder: Path,
+    seconds: float,
+    roots: Sequence[str],
+    load: DrivenLoad | None,
+    told: threading.Event,
+    step: Callable[[], None],
+    events: Path | None = None,
+) -> Live:
+    """Record into `events` (a folder of the server's disk; else one in `folder`) and see what came.
+
+    ServerCallFailed where the server does not record, InvalidMeasurement where its files are not here.
+    """
+    events = events or folder / "events"
+    window = Window(adapter, roots, folder)
+    if load is not None:
+        load.warm_up(lambda: not told.is_set())
+    with window.surround.around(samples_in(folder)), EventRecording(adapter, events, run) as recording:
+        driven = window.pass_time(seconds, load, told, step)
+    _require_visible(adapter, events, recording.files)
+    sizes = {path: path.stat().st_size for path in recording.files}
+    return Live(
+        url=adapter.caller.base,
+        kind=adapter.kind,
+        run=run,
+        folder=folder,
+        asked_s=seconds,
+        lasted_s=window.lasted_s,
+        cut_short=told.is_set(),
+        driven=driven,
+        beside=window.beside(),
+        files=tuple(path for path, size in sizes.items() if size),
+        empty=tuple(path for path, size in sizes.items() if not size),
+    )
+
+
+def _require_visible(adapter: GenericAdapter, events: Path, files: Sequence[Path]) -> None:
+    """Servers make their files when they begin; none here means that they are elsewhere."""
+    if files:
+        return
+    there = first_few(sorted(path.name for path in events.iterdir())) if events.is_dir() else ""
+    raise InvalidMeasurement(
+        f"{adapter.caller.base} recorded, and no events_*.jsonl is in {events} of this machine"
+        f"{f' (there is {there})' if there else ''}: the folder is the server's own; copy it here and run "
+        "perfkit stages FOLDER, or name one that both see with --events-dir"
+    )

@@ -1,0 +1,162 @@
+"""What `perfkit stages --server URL --profile SECONDS` takes: a ledger recorded now."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parsers.errors import UsageError
+from perfkit.cli.ending import told_to_end
+from perfkit.cli.messages import say
+
+if TYPE_CHECKING:
+    from layers.collectors.server_adapters.generic import GenericAdapter
+    from layers.layer3_sweep.driven import DrivenLoad
+    from layers.stages.collect_live import Live
+
+PREFIX = "stages-"
+
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="With --profile: the server to record.")
+]
+Profile = Annotated[
+    float | None,
+    typer.Option(
+        "--profile", metavar="SECONDS", help="Record now: turn the server's request events on, and off again."
+    ),
+]
+LoadOption = Annotated[
+    int | None,
+    typer.Option(
+        "--load",
+        metavar="N",
+        help="With --profile: perfkit keeps N requests in flight; else your load counts.",
+    ),
+]
+EventsDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--events-dir",
+        metavar="DIR",
+        help="With --profile: where the server writes, if not in the investigation.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """The load that was asked for: N at a time, and what it sends, as `perfkit sweep` understands it."""
+
+    concurrency: int | None
+    endpoint: str | None
+    model: str | None
+    data: str | None
+    fields: Mapping[str, object]
+
+    def refuse_alone(self) -> None:
+        """UsageError where words about a load stand without one."""
+        given = {
+            "--endpoint": self.endpoint,
+            "--model": self.model,
+            "--data": self.data,
+            "--field": self.fields,
+        }
+        if self.concurrency is None and (named := [name for name, value in given.items() if value]):
+            raise UsageError(f"{', '.join(named)}: say how much load with --load N")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise UsageError(f"--load {self.concurrency}: give 1 or more")
+
+
+def check_live(server: str | None, seconds: float | None, files: Sequence[str], driving: Driving) -> bool:
+    """Whether something is to be recorded; UsageError where the options do not belong together."""
+    if (server is None) != (seconds is None):
+        missing = "--profile SECONDS" if seconds is None else "--server URL"
+        raise UsageError(f"give {missing} too: perfkit stages --server URL --profile SECONDS")
+    if seconds is None:
+        if driving.concurrency is not None:
+            raise UsageError("--load N drives a server: give --server URL --profile SECONDS too")
+        return False
+    if files:
+        raise UsageError("files or --server URL --profile SECONDS: one of them")
+    driving.refuse_alone()
+    return True
+
+
+@contextmanager
+def recorded(
+    url: str,
+    seconds: float,
+    driving: Driving,
+    headers: Mapping[str, str],
+    events_dir: Path | None,
+    investigation: Path,
+    keep: bool,
+) -> Iterator[Live]:
+    """Record now; what came is kept as artifacts of the investigation, or for as long as the block lasts."""
+    from layers.collectors.server_adapters.registry import adapter_for
+    from layers.stages.collect_live import checked_seconds, record_events
+
+    checked_seconds(seconds)
+    with ExitStack() as stack:
+        adapter = adapter_for(url, headers)
+        folder = _folder(stack, investigation, keep)
+        load = _load(adapter, url, driving, headers, folder)
+        told = stack.enter_context(told_to_end())
+        run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        under = "whatever load there is" if load is None else f"{load.concurrency} at a time"
+        say(f"{adapter.kind}: recording under {under} for {seconds:g} s")
+        yield record_events(
+            adapter, run, folder, seconds, _roots(url), load, told, lambda: None, events=events_dir
+        )
+
+
+def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:
+    """Absolute: it is the server that writes there."""
+    from layers.evidence.store import ARTIFACTS, Investigation
+    from layers.layer3_sweep.sweep_folder import new_folder
+
+    if not keep:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+    with Investigation.open(investigation):
+        return new_folder(investigation / ARTIFACTS, PREFIX).resolve()
+
+
+def _load(
+    adapter: GenericAdapter, url: str, driving: Driving, headers: Mapping[str, str], folder: Path
+) -> DrivenLoad | None:
+    """The load, if one is to be driven; of the bundled engine's server what its pipeline takes."""
+    from layers.collectors.load.endpoints.registry import ENDPOINTS
+    from layers.collectors.load.plan import EndpointChoice
+    from layers.layer3_sweep.driven import DrivenLoad
+    from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+
+    if driving.concurrency is None:
+        return None
+    info = adapter.info()
+    pipeline = str(info.settings.get("pipeline", ""))
+    endpoint = driving.endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
+    if endpoint not in ENDPOINTS:
+        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
+    usual = ENGINE_DATA.get(pipeline) if ENGINE_ENDPOINT.get(pipeline) == endpoint else None
+    data = driving.data or usual or ("audio" if endpoint == "transcriptions" else "text")
+    model = driving.model or (info.models[0] if info.models else "")
+    choice = EndpointChoice(endpoint, model, options=dict(driving.fields))
+    return DrivenLoad(folder / "load", url, headers, choice, data, driving.concurrency)
+
+
+def _roots(url: str) -> list[str]:
+    """What stands for the server's processes; none where they are not on this machine."""
+    from layers.collectors.servers import server_roots
+
+    try:
+        return server_roots(url)
+    except UsageError as error:
+        say(f"{error}: its processes and devices are not sampled")
+        return []
