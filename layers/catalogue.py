@@ -30,6 +30,7 @@ from layers.layer3_sweep.guards_grid import ARMS_GUARDS, SETUP_GUARDS
 from layers.layer3_sweep.guards_import import IMPORT_GUARDS, IMPORT_PASS_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
+from layers.layer5_regression.guards import OUTPUT_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
@@ -98,6 +99,7 @@ CATALOGUE = gather(
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
     by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS),
+    OUTPUT_GUARDS,
 )
 
 

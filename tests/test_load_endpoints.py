@@ -20,11 +20,12 @@ from layers.collectors.load.endpoints.endpoint import Answer, Piece
 from layers.collectors.load.endpoints.player import underrun_s
 from layers.collectors.load.endpoints.registry import ENDPOINTS, endpoint_for
 from layers.collectors.load.endpoints.sse import read_events
-from layers.collectors.load.endpoints.wav import read_wav_head, watermarked
+from layers.collectors.load.endpoints.wav import watermarked
 from layers.collectors.load.item import Item, Message
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import Outcome, Usage
 from parsers.errors import UsageError
+from parsers.wav import read_wav_head
 
 CUTS = st.lists(st.integers(0, 10_000), max_size=10)
 SSE = {"content-type": "text/event-stream; charset=utf-8"}

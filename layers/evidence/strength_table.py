@@ -39,6 +39,8 @@ SWEEP_MIN_REPEATS = 2
 
 LEDGER_MIN_REQUESTS = 20
 """As for samples: the first requests of a run meet an emptier server than later ones."""
+OUTPUTS_MIN_SAMPLES = 20
+"""None of 20 still allows 14 % to differ (one-sided, 95 %); as for samples of a series."""
 AB_MIN_PAIRS = 3
 """2 pairs have one degree of freedom: their t interval reaches 13 standard errors either way."""
 
@@ -276,6 +278,38 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """Outputs compared byte by byte. `repeats`: samples that a second run of the reference answered with the
+    same bytes; `caught`: every fault planted into a copy of them was found."""
+
+    row: ClassVar[Row] = Row(
+        "outputs, byte by byte",
+        "samples, each with a second answer of the reference",
+        f"fewer than {OUTPUTS_MIN_SAMPLES} samples",
+        "a second run of the reference that repeats every byte, and every planted fault found",
+    )
+    samples: int
+    repeats: int
+    caught: bool
+    differ: bool = False
+
+    @property
+    def counted(self) -> str:
+        return (
+            f"{wording.counted(self.samples, 'sample')}, {self.repeats:,} of them repeated by the reference"
+        )
+
+    @property
+    def standing(self) -> Standing:
+        if self.samples == 0:
+            return Standing.NOTHING
+        if self.samples < OUTPUTS_MIN_SAMPLES and not self.differ:
+            return Standing.DIRECTIONAL
+        strong = self.caught and self.repeats >= self.samples
+        return Standing.STRONG if strong else Standing.ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
 class Accuracy:
     """Right and wrong answers on the same items in both arms; `p_value` is McNemar's exact one.
 
@@ -313,7 +347,7 @@ TABLE: tuple[Row, ...] = tuple(
     kind.row
     for kind in (
         *(SampledSeries, Trace, StageLedger, Stacks, SweepPoint),
-        *(LatencyPercentile, Comparison, Accuracy),
+        *(LatencyPercentile, Comparison, Outputs, Accuracy),
     )
 )
 """Every row, in the order of the five layers."""

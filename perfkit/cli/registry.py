@@ -37,6 +37,8 @@ COMMANDS = (
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("sweep", "How do throughput, latency and accuracy go with load?"),
     Command("layer3", "The same as sweep.", "sweep"),
+    Command("regress", "Are the answers still the same after a change?"),
+    Command("layer5", "The same as regress.", "regress"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard or a symptom: what it means, what to do."),

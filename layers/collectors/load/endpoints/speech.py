@@ -21,12 +21,12 @@ from layers.collectors.load.endpoints.endpoint import Answer, Body, Piece, Readi
 from layers.collectors.load.endpoints.openai_stream import DONE, error_of, stream_outcome
 from layers.collectors.load.endpoints.player import underrun_s
 from layers.collectors.load.endpoints.sse import read_events
-from layers.collectors.load.endpoints.wav import read_wav_head
 from layers.collectors.load.item import Item
 from layers.collectors.load.outcomes import error_text
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import Audio, Outcome
 from parsers.errors import UsageError
+from parsers.wav import read_wav_head
 
 PCM_RATE_HZ, PCM_FRAME_BYTES = 24_000, 2
 """OpenAI's `pcm`: 24 kHz, 16 bit, mono."""
