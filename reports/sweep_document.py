@@ -61,10 +61,20 @@ class SweepRun:
         return [p for p in self.run.document["points"] if (p["arm"], p["settings"]) == wanted]
 
     @property
+    def study(self) -> Entry | None:
+        """The part of a ready study, where it is one."""
+        found: Entry | None = self.run.document.get("study")
+        return found
+
+    def all_pooled(self) -> list[Entry]:
+        """All repeats together at each load of every curve, where any stands."""
+        return [p for p in self.run.document["points"] if p["repeat"] is None and not p["void"]]
+
+    @property
     def title(self) -> str:
         """What it is about."""
         if self.command == "sweep":
-            return "a sweep"
+            return f"the study {self.study['name']}" if self.study else "a sweep"
         return f"results in {files_name([artifact.path for artifact in self.artifacts], 'file')}"
 
     def basis(self, points: Sequence[Entry]) -> Basis:
@@ -88,8 +98,8 @@ def sweep_verdict(r: SweepRun) -> RunVerdict:
     verdict = verdict_of(r.run)
     strength, rule = sweep_strength(r)
     basis = None
-    if verdict.exit_code is not Exit.INVALID and r.curve is not None:
-        basis = r.basis(r.pooled(r.curve))
+    if verdict.exit_code is not Exit.INVALID:
+        basis = r.basis(r.all_pooled() if r.curve is None else r.pooled(r.curve))
     return RunVerdict(r.run.id, r.title, verdict, "", basis, strength, rule)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from layers.layer3_sweep.named_points import SHOWN_NAMES
 from reports.model import Block, Cell, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
+from reports.study_section import study_blocks
 from reports.sweep_document import CONTROL, Entry, SweepRun, sweep_strength
 from reports.sweep_figure import curve_name, sweep_figure
 
@@ -32,6 +33,10 @@ def _strength(r: SweepRun, runs: int) -> str:
 
 def _run(r: SweepRun) -> Iterator[Block]:
     yield Heading(f"Run {r.run.id}: {r.title}")
+    if r.study is not None and r.study["mixes"]:
+        yield from study_blocks(r, r.study)
+        yield from _rest(r)
+        return
     if r.curve is None:
         why = str(r.run.document["verdict"]["because"])
         yield Paragraph("No curve", why, Computed(f"perfkit {r.command}, run {r.run.id}; no pass stands"))
@@ -59,6 +64,8 @@ def _curve(r: SweepRun, curve: Entry) -> Iterator[Block]:
         said = f"by {one['metric']} ({one['source']}): {one['trend']}, {one['because']}"
         yield Paragraph("Devices", said, basis)
     yield from _law(curve, r, points)
+    for law in curve.get("batch_laws", ()):
+        yield Paragraph("Batches", law["text"], basis)
 
 
 def _law(curve: Entry, r: SweepRun, points: Sequence[Entry]) -> Iterator[Block]:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sample_engine.config.resolve import Resolved, flat, restart_reasons, with_source
+from sample_engine.config.resolve import Resolved, bundles, flat, restart_reasons, with_source
 from sample_engine.config.settings import Settings
 from sample_engine.config.switches import refusals
 from sample_engine.device import Device
@@ -111,6 +111,7 @@ class Engine:
             "device": self.device.name,
             "device_core": self._device_core(),
             "settings": flat(self.resolved.settings),
+            "bundles": bundles(),
             "sources": dict(self.resolved.sources),
             "refusals": refusals(self.resolved.settings.switches),
             "stages": self._pipeline.describe(),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from layers.collectors.server_adapters.bundled import BundledAdapter
+from layers.collectors.server_adapters.adapter import ServerCallFailed
+from layers.collectors.server_adapters.bundled import BundledAdapter, NeedsRestart
 from layers.collectors.server_adapters.metrics import server_means
 from layers.collectors.server_adapters.registry import adapter_for
 from tests.engine_servers import Server, serving
@@ -45,8 +46,29 @@ def test_its_page_says_what_runs_and_how_long_its_stages_took(
     assert before is not None and after is not None
     means = server_means(adapter, [before, after], before.monotonic_ns, after.monotonic_ns)
     assert means is not None and (means.running, means.waiting, means.n) == (0.0, 0.0, 2)
-    assert {"ar queue", "ar step", "vocoder queue", "vocoder step"} <= means.stage_ms.keys()
+    assert means.stage_ms.keys() == {"ar queue", "ar", "vocoder queue", "vocoder"}
     assert all(mean_ms > 0 for mean_ms in means.stage_ms.values())
+    assert means.batches.keys() == {"ar", "vocoder"}
+    assert means.batches["ar"].n >= 15 and means.batches["ar"].size == pytest.approx(1.0)
+
+
+def test_it_says_what_its_bundles_stand_for(adapter: BundledAdapter) -> None:
+    info = adapter.info()
+    raised = info.expanded({"limits": "raised", "build_workers": "4"})
+    assert raised == {"max_running_requests": "64", "build_workers": "4", "build_backlog": "32"}
+    assert info.expanded({"preset": "optimized"})["radix_key"] == "device"
+    assert info.expanded({"limits": "unheard of"}) == {"limits": "unheard of"}
+
+
+def test_what_it_takes_only_when_it_starts_is_told_from_what_it_cannot_do_now(
+    server: Server, adapter: BundledAdapter
+) -> None:
+    server.settle()
+    with pytest.raises(NeedsRestart, match="a restart is needed"):
+        adapter.configure({"max_running_requests": 8})
+    with pytest.raises(ServerCallFailed) as refused:
+        adapter.configure({"policy": "none of them"})
+    assert not isinstance(refused.value, NeedsRestart)
 
 
 def test_its_cache_is_dropped_while_it_rests(server: Server, adapter: BundledAdapter) -> None:

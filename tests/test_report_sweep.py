@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from layers.evidence.measurement import Artifact
-from layers.layer3_sweep.analyse import analyse
+from layers.layer3_sweep.analyse import EACH_CELL, analyse
 from layers.layer3_sweep.judge import judge
 from layers.layer3_sweep.model import DeviceUse, Timing
+from layers.layer3_sweep.studies import QUICK
+from layers.layer3_sweep.study_judge import judge_study
 from perfkit.cli.app import main
 from reports.figure_data import SweepCurves
 from reports.layers_walked import LAYER_1, LAYER_3, NOT_RECORDED
@@ -17,6 +20,7 @@ from reports.lint import faults
 from reports.markdown_report import render
 from reports.model import Report, Table, unfolded
 from tests.report_builders import record_result, report_of
+from tests.study_builders import ran, unified_is_slow
 from tests.sweep_builders import client, latency, sweep_pass
 from tests.writers.load_results import table, tables, written
 
@@ -125,6 +129,21 @@ def test_repeats_are_bars_and_void_ones_crosses(tmp_path: Path) -> None:
     assert void.kind == "void" and [load for load, _, _ in void.points] == [2.0]
     assert latencies.title == "end to end p50, ms" and busy.title == "GPU utilisation, %"
     assert [value for _, value, _ in busy.series[0].points] == [20.0, 40.0, 80.0]
+
+
+def test_a_study_is_told_by_mix_with_its_comparisons_and_what_it_does_not_show(tmp_path: Path) -> None:
+    passes = [replace(swept, artifact=A) for swept in ran(QUICK, unified_is_slow)]
+    record_result(tmp_path, judge_study(QUICK, analyse(passes, of_curves=EACH_CELL)), ["perfkit", "sweep"])
+    report = report_of(tmp_path, commands=("layer1", "sweep"))
+    assert faults(report) == []
+    (verdict,) = report.verdicts
+    assert verdict.what == "the study scheduling:quick" and verdict.verdict.word == "settings-differ"
+    (layer,) = [layer for layer in report.layers if layer.title == LAYER_3.title]
+    tables = [block for block in unfolded(layer.blocks) if isinstance(block, Table)]
+    assert [len(table.rows) for table in tables[:2]] == [6, 6]
+    page = render(report, lambda figure: "")
+    assert "0.70x \\[" in page or "0.70x [" in page
+    assert "is not a GPU" in page
 
 
 def test_a_sweep_without_the_files_behind_it_is_dropped_and_says_why(tmp_path: Path) -> None:

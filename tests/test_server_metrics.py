@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layers.collectors.server_adapters.adapter import MetricsSample
+from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.collectors.server_adapters.calls import Caller
 from layers.collectors.server_adapters.generic import GenericAdapter, StageTime
-from layers.collectors.server_adapters.metrics import read_metrics, server_means
+from layers.collectors.server_adapters.metrics import BatchMeans, read_metrics, server_means
 from layers.collectors.server_adapters.sampling import ServerSampling
 from layers.collectors.server_adapters.sglang_omni import SglangOmniAdapter
 from layers.collectors.server_adapters.vllm import VllmAdapter
@@ -83,6 +84,40 @@ def test_a_server_that_began_anew_inside_the_window_has_no_counters() -> None:
 def test_a_histogram_that_began_anew_gives_no_stage_times() -> None:
     means = server_means(VLLM, [queue(1, 5.0, 50), queue(2, 0.1, 1), queue(3, 9.0, 90)], 1 * S, 3 * S)
     assert means is not None and means.reset and means.stage_ms == {}
+
+
+BUNDLED = BundledAdapter(Caller("http://127.0.0.1:1"))
+
+
+def bundled_page(at_s: int, done: float, wait_s: float, held_s: float, busy_s: float, steps: float) -> Any:
+    """Four items a step in `ar`; a vocoder that nothing passed."""
+    ar, other = '{stage="ar"}', '{stage="vocoder"}'
+    values = {
+        'engine_requests_total{end="done"}': done,
+        'engine_requests_total{end="shed"}': 7.0,
+        f"engine_queue_wait_seconds_sum{ar}": wait_s,
+        f"engine_held_seconds_total{ar}": held_s,
+        f"engine_busy_seconds_total{ar}": busy_s,
+        f"engine_step_seconds_count{ar}": steps,
+        f"engine_batch_items_sum{ar}": 4 * steps,
+        f"engine_held_seconds_total{other}": 0.0,
+        f"engine_step_seconds_count{other}": 0.0,
+    }
+    return MetricsSample(at_s * S, 0, 1, values)
+
+
+def test_a_stage_that_works_in_steps_tells_what_all_steps_of_a_request_took() -> None:
+    pages = [bundled_page(1, 0, 0.0, 0.0, 0.0, 0), bundled_page(2, 10, 5.0, 20.0, 0.8, 100)]
+    means = server_means(BUNDLED, pages, 1 * S, 2 * S)
+    assert means is not None and means.stage_ms == pytest.approx({"ar queue": 500.0, "ar": 2000.0})
+    assert means.batches.keys() == {"ar"}
+    one: BatchMeans = means.batches["ar"]
+    assert (one.size, one.ms, one.n) == pytest.approx((4.0, 8.0, 100))
+
+
+def test_a_server_that_counts_no_batches_tells_of_none() -> None:
+    means = server_means(VLLM, [queue(1, 1.0, 10), queue(2, 2.0, 20)], 1 * S, 2 * S)
+    assert means is not None and means.batches == {}
 
 
 def test_a_window_without_a_page_has_no_means() -> None:

@@ -141,6 +141,17 @@ def test_a_grid_starts_or_changes_a_server_for_each_cell_and_checks_what_it_says
     assert fired == ([] if ours else ["PK341", "PK341"])
 
 
+def test_a_study_that_there_is_not_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "none"
+    assert main(["sweep", "--study", "none", "--investigation", str(folder)]) == Exit.USAGE
+    assert "there are scheduling, scheduling:quick" in capsys.readouterr().err
+    options = ("--study", "scheduling", "--seconds", "0", "--investigation", str(folder))
+    assert main(["sweep", *options]) == Exit.USAGE
+    assert "--seconds 0: give more than 0" in capsys.readouterr().err and not folder.exists()
+
+
 def test_a_server_that_is_not_there_is_told_before_anything_is_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +190,8 @@ def test_without_torch_it_says_what_to_install(
         (["--set", "limits=raised"], "the bundled engine's"),
         (["--resume"], "is no investigation"),
         (["--resume", "--max-concurrency", "8"], "leave out --max-concurrency"),
+        (["--resume", "--study", "scheduling"], "leave out --study"),
+        (["--study", "scheduling"], "--study chooses the server, its settings and the load itself"),
     ],
 )
 def test_options_that_cannot_be_are_refused_before_anything_starts(

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layers.collectors.load.item import Item
-from layers.collectors.load.plan import EndpointChoice
+from layers.collectors.load.plan import EndpointChoice, Load
 from layers.evidence.record_log import RecordLog
 from layers.layer3_sweep.assemble import BEGAN_ANEW, Assembled, assemble
 from layers.layer3_sweep.collect import run_sweep
 from layers.layer3_sweep.model import Accuracy
-from layers.layer3_sweep.sweep_folder import samples_folder, write_plan
+from layers.layer3_sweep.sweep_folder import read_plan, samples_folder, write_plan
 from tests.load_servers import Asked, Script, answer, serving
 from tests.sweep_runs import Heard, sweep_plan
 
@@ -76,6 +76,44 @@ def test_a_load_that_changes_answers_is_told(tmp_path: Path) -> None:
     found = swept(tmp_path / "sweep", faithful=False)
     assert [one.accuracy.value for one in found.passes if one.accuracy] == [1.0, 0.5]
     assert fired(found) == [[], ["PK321"]]
+
+
+class Named(Recurring):
+    """Items that say which data set they are of."""
+
+    def __init__(self, mix: str) -> None:
+        self._mix = mix
+
+    def measured(self, part: str) -> Sequence[Item]:
+        return [Item(f"i{n}", text=f"{n} of {self._mix}") for n in range(ITEMS)]
+
+
+def test_a_cell_is_loaded_with_its_mix_and_its_answers_are_those_of_the_first_with_it(tmp_path: Path) -> None:
+    """The server forgets what is right once it has met the other mix."""
+    seen: list[str] = []
+
+    def script(asked: Asked) -> Script:
+        if asked.head.startswith(b"GET"):
+            return [answer(b'{"data": []}')]
+        text = json.loads(asked.body)["messages"][0]["content"]
+        seen.append(text)
+        said = "forgotten" if text.endswith("short") and any(one.endswith("long") for one in seen) else text
+        choice = {"message": {"content": said}, "finish_reason": "stop"}
+        return [answer(json.dumps({"choices": [choice]}).encode())]
+
+    cells = tuple({"mix": mix} for mix in ("short", "long", "short"))
+    mixes = {"short": "text", "long": "text"}
+    with serving(script) as server:
+        plan = sweep_plan(server.port, repeats=1, cells=cells, mixes=mixes, loads=(Load(1),))
+        (tmp_path / "sweep").mkdir()
+        write_plan(tmp_path / "sweep", plan)
+        datas = {mix: Named(mix) for mix in mixes}
+        assert run_sweep(plan, tmp_path / "sweep", Recurring(), Heard(), mixes=datas) == ""
+    asked = [text.rpartition(" ")[2] for text in seen if text[0].isdigit()]
+    assert asked == ["short"] * ITEMS + ["long"] * ITEMS + ["short"] * ITEMS
+    found = assemble(tmp_path / "sweep", read_plan(tmp_path / "sweep"), recurring=True)
+    assert [one.settings for one in found.passes] == [*cells]
+    assert [one.accuracy.value for one in found.passes if one.accuracy] == [1.0, 1.0, 0.0]
 
 
 def test_a_server_that_restarts_inside_a_pass_is_told(tmp_path: Path) -> None:

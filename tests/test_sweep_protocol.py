@@ -91,7 +91,7 @@ def test_repeats_are_the_outermost_loop_and_the_control_stands_beside_its_twin()
 
 def test_cells_of_a_grid_come_again_in_each_repeat() -> None:
     keys = list(passes_of(sweep_plan(1, cells=({"a": "1"}, {"a": "2"}), loads=(Load(1),))))
-    assert [(k.repeat, k.cell) for k in keys] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert [(k.repeat, k.cell) for k in keys] == [(1, 0), (1, 1), (2, 1), (2, 0)]
 
 
 def test_a_warm_up_has_as_many_requests_as_are_in_flight() -> None:

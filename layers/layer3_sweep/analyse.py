@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from layers.collectors.load.plan import Load
 from layers.evidence.guard import Checked, Effect, Guard, apply_guards, strongest_effect
+from layers.layer3_sweep.batch_laws import stage_laws
 from layers.layer3_sweep.curve_class import Seen, classify
 from layers.layer3_sweep.elasticity import between, elasticities, last_doubling, pooled_spread
 from layers.layer3_sweep.facts import CurveFacts, SweepFacts
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS, CLIENT_LIMITED, IN_FLIGHT_SHORT
-from layers.layer3_sweep.guards_curve import CURVE_GUARDS, SWEEP_GUARDS
+from layers.layer3_sweep.guards_curve import APART_REPEAT, CURVE_GUARDS, LEFT_OUT, SWEEP_GUARDS
 from layers.layer3_sweep.guards_import import TOOL_WAS_THE_LIMIT
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
@@ -38,6 +39,8 @@ from layers.layer3_sweep.utilisation import utilisation_of
 
 EACH_PASS: tuple[Guard[SweepPass], ...] = (*CLIENT_GUARDS, *REQUEST_GUARDS, *PASS_GUARDS)
 EACH_CURVE: tuple[Guard[CurveFacts], ...] = (*REPEAT_GUARDS, *BELONG_GUARDS, *CURVE_GUARDS)
+EACH_CELL: tuple[Guard[CurveFacts], ...] = (*REPEAT_GUARDS, *BELONG_GUARDS, LEFT_OUT, APART_REPEAT)
+"""Of a study's cell, which has one load: its curve has no shape to doubt."""
 FAILURE_BUDGET = 0.05
 """Sheds and errors of all requests; beyond it a point tells of those that got through, which is another load.
 perfkit's choice; stricter rules count a load with any error as overloaded (vibesys#252)."""
@@ -63,26 +66,28 @@ def analyse(
     lost: Sequence[str] = (),
     regime: str = "",
     seen: Sequence[Sequence[Checked]] = (),
+    of_curves: Sequence[Guard[CurveFacts]] = EACH_CURVE,
 ) -> SweepAnalysis:
     """A curve for each arm and each set of settings, the server under test (arm "") first.
 
     `not_run` are loads that were planned and left out, `lost` what could not be read, `regime` the state of
     caches in words. `seen` holds guards that a collector or importer already applied, one sequence a pass in
     the order of `passes`, or none at all; a void one among them takes its pass out like any other.
+    `of_curves` are the guards on each curve.
     """
     already = seen or [()] * len(passes)
     checked = [_checked(swept, more) for swept, more in zip(_apart(passes), already, strict=True)]
     keys = sorted({key_of(one.swept) for one in checked}, key=lambda key: (key.arm != "", key))
     facts = [_curve(key, [one for one in checked if key_of(one.swept) == key], slos) for key in keys]
     curves = tuple(one.curve for one in facts)
-    of_curves = [guard for one in facts for guard in apply_guards(EACH_CURVE, one, scope_of_curve(one.curve))]
+    on_curves = [guard for one in facts for guard in apply_guards(of_curves, one, scope_of_curve(one.curve))]
     of_sweep = apply_guards(SWEEP_GUARDS, SweepFacts(curves, not_run))
     return SweepAnalysis(
         curves=curves,
         not_run=tuple(not_run),
         lost=tuple(lost),
         regime=regime,
-        guards=(*(guard for one in checked for guard in one.checked), *of_curves, *of_sweep),
+        guards=(*(guard for one in checked for guard in one.checked), *on_curves, *of_sweep),
     )
 
 
@@ -133,6 +138,7 @@ def _curve(key: CurveKey, checked: Sequence[CheckedPass], slos: Sequence[Slo]) -
         elasticities=elasticities(within),
         utilisation=tuple(seen.utilisation),
         stages=tuple(seen.stages),
+        laws=stage_laws(swept for point in standing for swept in point.passes),
         overloaded=overloaded,
     )
     return CurveFacts(curve, within)

@@ -90,8 +90,9 @@ def _setup(plan: SweepPlan, key: PassKey, parts: Sequence[Recorded], done: Done)
     server = done.servers.get((key.arm, key.cell))
     records = [record for one in parts for record in one.records]
     warmup = [r for r in last_attempts(records) if r.phase is Phase.WARMUP and key.load.concurrency]
+    asked = plan.settings_of(key.cell) if key.arm == SERVER else {}
     return SetUp(
-        asked=plan.cells[key.cell] if key.arm == SERVER else {},
+        asked=server.info.expanded(asked) if server and server.info else asked,
         reported=server.info.settings or None if server and server.info else None,
         warmup=len(warmup),
         warmup_shed=sum(record.outcome is Outcome.SHED for record in warmup),
@@ -163,7 +164,9 @@ def _with_server(
     means = server_means(_adapter(server.info.kind, server.url), pages, start_ns, end_ns)
     if means is None:
         return swept, "no page of the server's metrics came inside the window"
-    told = replace(swept, server=server_use(means), stage_ms=means.stage_ms or None)
+    told = replace(
+        swept, server=server_use(means), stage_ms=means.stage_ms or None, batches=means.batches or None
+    )
     return told, BEGAN_ANEW if means.reset else ""
 
 

@@ -27,7 +27,7 @@ from layers.collectors.load.plan import EndpointChoice, Extent, LoadPlan
 from layers.collectors.load.records import Phase, RequestRecord
 from layers.collectors.load.team import KILLED, LoadRun, Progress, run_load
 from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
-from layers.collectors.server_adapters.bundled import BundledAdapter
+from layers.collectors.server_adapters.bundled import BundledAdapter, NeedsRestart
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.registry import adapter_for
 from layers.layer3_sweep.journal import Answering, Done, Journal, Part, read_journal
@@ -81,7 +81,7 @@ class Watcher(Protocol):
 @dataclass(frozen=True, slots=True)
 class Running:
     """A server of a sweep, what it can be asked, and the samplers around it. `adapter`: None where the server
-    answers nothing but load."""
+    answers nothing but load; `taken`: the settings that it was started with, or changed to."""
 
     cell: int
     served: Served
@@ -89,6 +89,7 @@ class Running:
     surround: Surround
     stack: ExitStack
     info: ServerInfo | None
+    taken: Mapping[str, str]
 
     def answering(self, arm: str) -> Answering:
         """For the journal."""
@@ -118,12 +119,12 @@ class Servers:
     def _started(self, arm: str, cell: int) -> Running:
         subject = self._plan.control if arm == CONTROL else self._plan.subject
         assert subject is not None
-        settings, stack = self._plan.cells[cell], ExitStack()
+        settings, stack = self._plan.settings_of(cell), ExitStack()
         at_start = settings if subject.starts else {}
         served = stack.enter_context(serving(subject, at_start, server_log(self._folder)))
         adapter = self._adapter(served.url)
         surround = Surround(served.roots, adapter, self._plan.sample)
-        running = Running(cell, served, adapter, surround, stack, _info(adapter))
+        running = Running(cell, served, adapter, surround, stack, _info(adapter), at_start)
         if subject.starts or not settings:
             return running
         if (changed := self._reconfigured(running, cell)) is None:
@@ -132,14 +133,18 @@ class Servers:
 
     def _reconfigured(self, running: Running, cell: int) -> Running | None:
         """The same server with the settings of another cell; None where it cannot change them as it runs."""
-        adapter = running.adapter
+        adapter, settings = running.adapter, self._plan.settings_of(cell)
+        if running.taken == settings:
+            return replace(running, cell=cell)
         if not isinstance(adapter, BundledAdapter):
             return None
         for _ in range(TRIES):
             try:
-                adapter.configure(self._plan.cells[cell])
-                return replace(running, cell=cell, info=_info(adapter))
-            except ServerCallFailed:  # the last requests are just leaving, or it takes a start
+                adapter.configure(settings)
+                return replace(running, cell=cell, info=_info(adapter), taken=settings)
+            except NeedsRestart:
+                return None
+            except ServerCallFailed:  # the last requests are just leaving
                 time.sleep(TRY_AGAIN_S)
         return None
 
@@ -170,6 +175,7 @@ class Sweep:
     servers: Servers
     journal: Journal
     done: Done
+    mixes: Mapping[str, DataSet] = field(default_factory=dict)
     tallies: dict[PassKey, Tally] = field(default_factory=dict)
     gone: dict[tuple[int, str], str] = field(default_factory=dict)
     began_s: float = field(default_factory=time.monotonic)
@@ -256,22 +262,23 @@ class Sweep:
 
     def _load_plan(self, part: Part, running: Running, extent: Extent, earlier: Parts) -> LoadPlan:
         plan, key = self.plan, part.key
-        name = f"{key.cell}/{key.load}/{key.repeat}"
+        mix = plan.mix_of(key.cell)
+        data, name = self.mixes.get(mix, self.data), f"{mix or key.cell}/{key.load}/{key.repeat}"
         seen = {k.load: t.events_per_s for k, t in self.tallies.items() if k.arm == key.arm}
         processes = plan.processes or processes_for(key.load, seen, len(os.sched_getaffinity(0)))
         return LoadPlan(
             folder=self.folder / part.folder,
             target=target_for(running.served.url, self.headers),
             endpoint=_asked_of(running, plan.endpoint, key.arm),
-            items=keep_items(self.folder, self.data.measured(name)),
-            warmup_items=keep_items(self.folder, self.data.warmup(f"{name}/part {part.number}")),
+            items=keep_items(self.folder, data.measured(name)),
+            warmup_items=keep_items(self.folder, data.warmup(f"{name}/part {part.number}")),
             load=key.load,
             extent=extent,
             timeouts=plan.timeouts,
             shed=plan.shed,
             processes=min(processes, key.load.concurrency or processes),
             seed=plan.seed + 1000 * key.repeat + part.number,
-            nonce=self.data.nonce(f"{name}/{key.arm}"),
+            nonce=data.nonce(f"{name}/{key.arm}"),
             server_gone_s=plan.server_gone_s,
             done=tuple(sorted({r.sequence for r in chain(*earlier) if r.phase is Phase.MEASURED})),
         )
@@ -285,8 +292,10 @@ def run_sweep(
     headers: Mapping[str, str] | None = None,
     told: Callable[[], bool] = lambda: False,
     servers: Servers | None = None,
+    mixes: Mapping[str, DataSet] | None = None,
 ) -> str:
     """Run or go on with the sweep of this folder; why it ended before its last pass, empty where it did not.
+    `mixes` are those of the plan, by name.
 
     `headers` may be secrets and are written nowhere. `told` says whether to end: the pass that runs is cut
     then. Raises what `serving` and `run_load` raise; what was recorded until then stays.
@@ -296,7 +305,8 @@ def run_sweep(
     with ExitStack() as stack:
         servers = servers or stack.enter_context(Servers(plan, folder, headers))
         journal = stack.enter_context(Journal(folder / JOURNAL))
-        return Sweep(plan, folder, data, headers or {}, watcher, told, servers, journal, done).run()
+        sweep = Sweep(plan, folder, data, headers or {}, watcher, told, servers, journal, done, mixes or {})
+        return sweep.run()
 
 
 def _asked_of(running: Running, endpoint: EndpointChoice, arm: str) -> EndpointChoice:

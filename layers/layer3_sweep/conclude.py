@@ -12,13 +12,15 @@ import msgspec
 from layers.evidence.guard import apply_guards
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.layer3_sweep.analyse import analyse
+from layers.layer3_sweep.analyse import EACH_CELL, EACH_CURVE, analyse
 from layers.layer3_sweep.assemble import Assembled, arms_of, assemble
 from layers.layer3_sweep.calibration import Floor
 from layers.layer3_sweep.guards_grid import ARMS_GUARDS
 from layers.layer3_sweep.judge import judge
 from layers.layer3_sweep.named_points import Slo
 from layers.layer3_sweep.protocol import SweepPlan
+from layers.layer3_sweep.studies import STUDIES
+from layers.layer3_sweep.study_judge import judge_study
 from layers.layer3_sweep.sweep_folder import as_json
 
 
@@ -42,6 +44,7 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
     floor_ms = ran.floor.floor_ms if ran.floor else None
     found = assemble(ran.folder, ran.plan, floor_ms, recurring=ran.recurring)
     lost = (*([f"the sweep ended early: {ran.why}"] if ran.why else []), *found.lost)
+    study = STUDIES.get(ran.plan.study)
     analysis = analyse(
         found.passes,
         slos=slos,
@@ -49,8 +52,10 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
         lost=lost,
         regime=ran.regime,
         seen=found.checked,
+        of_curves=EACH_CURVE if study is None else EACH_CELL,
     )
-    result = judge(analysis, beside=apply_guards(ARMS_GUARDS, arms_of(found)))
+    beside = apply_guards(ARMS_GUARDS, arms_of(found))
+    result = judge(analysis, beside=beside) if study is None else judge_study(study, analysis, beside)
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
 
 

@@ -74,9 +74,15 @@ class Contents:
         return list(chain(*(one.records for one in self.recorded.get(key, ()))))
 
     def _least_key(self, key: PassKey) -> PassKey | None:
-        """The first repeat of the least load of the same arm and cell."""
-        same = [k for k in self.recorded if (k.arm, k.cell) == (key.arm, key.cell) and self._records(k)]
-        return min(same, key=lambda k: (load_value(k.load), k.repeat), default=None)
+        """The first repeat of the least load of the same arm and cell; of the first cell with the same mix,
+        where the same items are asked in several."""
+        same = [k for k in self.recorded if self._alike(k, key) and self._records(k)]
+        return min(same, key=lambda k: (load_value(k.load), k.cell, k.repeat), default=None)
+
+    def _alike(self, one: PassKey, other: PassKey) -> bool:
+        mix = self.plan.mix_of(other.cell)
+        same_items = self.plan.mix_of(one.cell) == mix if mix else one.cell == other.cell
+        return one.arm == other.arm and same_items
 
     def _least_records(self, key: PassKey) -> list[RequestRecord]:
         """Those of all repeats of the least load."""

@@ -18,6 +18,7 @@ from layers.evidence.strength_table import SweepPoint as Facts
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer3_sweep import measurements as named
 from layers.layer3_sweep.accuracy_curve import accuracy_over_load
+from layers.layer3_sweep.batch_laws import law_text, worth_a_grid
 from layers.layer3_sweep.control import ControlRow
 from layers.layer3_sweep.facts import CurveFacts
 from layers.layer3_sweep.grid import GridRow
@@ -71,8 +72,8 @@ def curve_findings(
         return []
     found = _Found(curve, within, deciding, tuple(measured), judged, plain)
     own = (found.verdict(), found.ruled_out(), found.amortised(), found.bends(), found.stage(), found.law())
-    beside = (found.failures(), found.accuracy(), found.control(control), found.front(grid))
-    return [finding for part in (*own, *beside) for finding in part]
+    rest = (found.batches(), found.failures(), found.accuracy(), found.control(control), found.front(grid))
+    return [finding for part in (*own, *rest) for finding in part]
 
 
 def _doubt(curve: Curve) -> str:
@@ -163,8 +164,17 @@ class _Found:
         )
         advice = "what lets requests out of it" if stage.waits else "that stage: its service time and batch"
         rest = unaccounted_share(self.within)
-        said += f"; {pct(rest)} of a request's time is in no stage" if rest is not None else ""
+        if rest is not None:
+            more = f"stages overlap, by {pct(-rest)} of a request's time"
+            said += f"; {pct(rest)} of a request's time is in no stage" if rest >= 0 else f"; {more}"
         yield self._finding(self.plain, said, advice, self.within[-2:], named.THROUGHPUT)
+
+    def batches(self) -> Iterator[Finding]:
+        """Stages whose law promises more of another batch than any that was measured."""
+        for law in filter(worth_a_grid, self.curve.laws):
+            said = law_text(law, self.curve.settings)
+            advice = f"a prediction: check it with --param over the batch of {law.stage}"
+            yield self._finding(self.plain, said, advice, self.within, named.THROUGHPUT)
 
     def law(self) -> Iterator[Finding]:
         """The scalability law, where it fits."""

@@ -57,10 +57,10 @@ def _rows(
             tail=name,
             tail_ms=own[1],
             failed_share=failed_share(point),
-            on_front=not any(_beats(other, own) for other in values),
+            on_front=not any(beats(other, own) for other in values),
         )
 
 
-def _beats(other: tuple[float, float], own: tuple[float, float]) -> bool:
+def beats(other: tuple[float, float], own: tuple[float, float]) -> bool:
     """Whether a point of (throughput, tail) makes another one pointless."""
     return other[0] >= own[0] and other[1] <= own[1] and other != own

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from layers.collectors.load.plan import Load
+from layers.collectors.server_adapters.metrics import BatchMeans
+from layers.evidence.batch_law import BatchLaw
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Artifact
 
@@ -174,8 +176,8 @@ class SweepPass:
     """One repeat at one load. `arm` is "" for the server under test and "control" for the other one.
 
     `settings` are those that a grid sets in this cell. `in_flight` is the mean over the window. `stage_ms`:
-    mean stage times where the server gives them. `machine`: the one that the server runs on, where it is
-    known.
+    mean stage times where the server gives them; `batches`: what each stage worked on at a time. `machine`:
+    the one that the server runs on, where it is known.
     """
 
     load: Load
@@ -198,6 +200,7 @@ class SweepPass:
     accuracy: Accuracy | None = None
     client: ClientHealth | None = None
     stage_ms: Mapping[str, float] | None = None
+    batches: Mapping[str, BatchMeans] | None = None
     artifact: Artifact | None = None
     machine: str = ""
 
@@ -318,6 +321,24 @@ class StageSlope:
 
 
 @dataclass(frozen=True, slots=True)
+class StageLaw:
+    """Time of a stage's batches by their size, over passes whose mean sizes differ. `measured_batch`: the
+    mean size of the pass that got most items a second out of the stage, at load `measured_at` with these
+    settings; `gain`: what the law promises of its best batch over that, as a share. `by_pass`: (load, mean
+    size, mean ms, batches)."""
+
+    stage: str
+    law: BatchLaw
+    passes: int
+    batches: int
+    measured_batch: float
+    measured_at: float
+    measured_settings: Mapping[str, str]
+    gain: float
+    by_pass: tuple[tuple[float, float, float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """One arm of a sweep (and one cell of a grid) in one word, with the points that stand out and what the
     word rests on. `usl_refused` says why there is no USL fit; `overloaded` are loads with more failures than
@@ -334,6 +355,7 @@ class Curve:
     elasticities: tuple[Elasticity, ...] = ()
     utilisation: tuple[Utilisation, ...] = ()
     stages: tuple[StageSlope, ...] = ()
+    laws: tuple[StageLaw, ...] = ()
     overloaded: tuple[SweepPoint, ...] = ()
 
 

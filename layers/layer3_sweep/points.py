@@ -14,7 +14,7 @@ from typing import NamedTuple
 from layers.collectors.load.plan import Load
 from layers.layer3_sweep.model import Counts, Curve, SweepPass, SweepPoint, Timing
 
-MEDIAN, P95, P99 = 0.5, 0.95, 0.99
+MEDIAN, P90, P95, P99 = 0.5, 0.9, 0.95, 0.99
 
 
 class CurveKey(NamedTuple):
@@ -131,10 +131,10 @@ class Tail(NamedTuple):
         return f"{self.timing} p{100 * self.quantile:g} goes from {first:,.0f} to {last:,.0f} ms"
 
 
-def tail(points: Sequence[SweepPoint]) -> Tail | None:
-    """p95 of the points, of the whole request before its first output; p99 where p95 is not there; None where
-    no time has either at all of them."""
-    for quantile in (P95, P99):
+def tail(points: Sequence[SweepPoint], quantiles: Sequence[float] = (P95, P99)) -> Tail | None:
+    """The first of these quantiles that is there at all of the points, of the whole request before its first
+    output; None where no time has one at all of them."""
+    for quantile in quantiles:
         for timing in (Timing.E2E, Timing.TTFT, Timing.FIRST_AUDIO):
             told = [ms for p in points if (ms := quantile_ms(p, timing, quantile)) is not None]
             if told and len(told) == len(points):

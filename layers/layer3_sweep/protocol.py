@@ -1,9 +1,10 @@
 """The protocol of a sweep as data: which passes there are, in which order, and when to send no more. Pure.
 
-    repeat 1: cell 1: load 1 (server, control), load 2 (…), …; cell 2: …;  repeat 2: …
+    repeat 1: cell 1: load 1 (server, control), load 2 (…), …; cell 2: …;  repeat 2: cell 2: …; cell 1: …
 
-Repeats are the outermost loop, so that drift of the machine does not look like load. The control's pass
-stands beside its twin, and goes first in every even repeat.
+Repeats are the outermost loop, so that drift of the machine does not look like load. Cells go forwards and
+backwards in turn, so that it does not look like a setting either; the control's pass stands beside its twin,
+and goes first in every even repeat.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from parsers.errors import UsageError
 
 SERVER, CONTROL = "", "control"
 """The arms."""
+MIX = "mix"
+"""Among the settings of a cell: the name of the data set that it is loaded with."""
 LEAST_REPEATS = 3
 """Of a sweep that is to conclude something: what the table of strengths asks for."""
 WARMUP_S = 2.0
@@ -62,9 +65,10 @@ class SweepPlan:
 
     `extent` is that of every pass, but for the warm-up of as many requests as are in flight. `cells` are the
     settings of each cell of a grid: one without settings where there is no grid. `data` says where items come
-    from, in words that `data_sets.registry` understands. `processes`: None takes as many as the events ask
-    for; `sample`: whether devices, host and metrics are sampled. `server_gone_s`: without a connection and an
-    answer for so long, the server is gone.
+    from, in words that `data_sets.registry` understands; `mixes` are more data sets by name, and a cell that
+    names one of them as its MIX is loaded with that. `study`: of which ready study it is. `processes`: None
+    takes as many as the events ask for; `sample`: whether devices, host and metrics are sampled.
+    `server_gone_s`: without a connection and an answer for so long, the server is gone.
     """
 
     subject: Subject
@@ -82,6 +86,8 @@ class SweepPlan:
     time_budget_s: float | None = None
     sample: bool = True
     server_gone_s: float = 10.0
+    mixes: Mapping[str, str] = field(default_factory=dict)
+    study: str = ""
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -95,6 +101,18 @@ class SweepPlan:
     def arms(self) -> tuple[str, ...]:
         return (SERVER,) if self.control is None else (SERVER, CONTROL)
 
+    def mix_of(self, cell: int) -> str:
+        """The mix that a cell is loaded with; "" for the one data set of all."""
+        name = self.cells[cell].get(MIX, "")
+        return name if name in self.mixes else ""
+
+    def settings_of(self, cell: int) -> dict[str, str]:
+        """What the server is to run with: the settings of a cell without its mix, which is the load's."""
+        settings = dict(self.cells[cell])
+        if self.mix_of(cell):
+            del settings[MIX]
+        return settings
+
 
 def powers_of_two(cap: int) -> tuple[Load, ...]:
     """1, 2, 4, … and the cap itself."""
@@ -106,7 +124,8 @@ def powers_of_two(cap: int) -> tuple[Load, ...]:
 
 def completed(plan: SweepPlan, info: ServerInfo | None) -> SweepPlan:
     """The plan with what the server says of itself: its model where none was named, and its own cap on
-    requests at work as a point of a closed loop, where the loads go beyond it."""
+    requests at work as a point of a closed loop, where the loads go beyond it (not of a study, which chose
+    its loads)."""
     if info is None:
         return plan
     endpoint = plan.endpoint
@@ -114,7 +133,7 @@ def completed(plan: SweepPlan, info: ServerInfo | None) -> SweepPlan:
         endpoint = replace(endpoint, model=info.models[0])
     cap, asked = info.max_concurrency, [load.concurrency for load in plan.loads if load.concurrency]
     loads = plan.loads
-    if cap and asked and cap < max(asked) and cap not in asked:
+    if cap and asked and cap < max(asked) and cap not in asked and not plan.study:
         loads = tuple(Load(concurrency=n) for n in sorted([*asked, cap]))
     return replace(plan, endpoint=endpoint, loads=loads)
 
@@ -130,7 +149,8 @@ def passes_of(plan: SweepPlan) -> Iterator[PassKey]:
     """Every pass in the order of running."""
     for repeat in range(1, plan.repeats + 1):
         arms = plan.arms if repeat % 2 else tuple(reversed(plan.arms))
-        for cell in range(len(plan.cells)):
+        cells = range(len(plan.cells))
+        for cell in cells if repeat % 2 else reversed(cells):
             for load in plan.loads:
                 yield from (PassKey(cell, load, repeat, arm) for arm in arms)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.wording import clipped
+from layers.layer3_sweep.batch_laws import law_text
 from layers.layer3_sweep.control import ControlRow
 from layers.layer3_sweep.elasticity import pooled_spread, throughput_interval
 from layers.layer3_sweep.grid import grid_rows
@@ -20,6 +21,7 @@ from layers.layer3_sweep.model import (
     Counts,
     Curve,
     Latency,
+    StageLaw,
     SweepAnalysis,
     SweepPass,
     SweepPoint,
@@ -124,6 +126,7 @@ def pass_entry(swept: SweepPass, *, void: bool) -> dict[str, Any]:
         "in_flight": swept.in_flight,
         "littles_ratio": swept.littles_ratio,
         "stage_ms": dict(swept.stage_ms) if swept.stage_ms is not None else None,
+        "batches": msgspec.to_builtins(swept.batches),
         "machine": swept.machine or None,
     }
 
@@ -224,8 +227,31 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "elasticities": msgspec.to_builtins(curve.elasticities),
         "utilisation": msgspec.to_builtins(curve.utilisation),
         "stages": msgspec.to_builtins(curve.stages),
+        "batch_laws": [batch_law(one) for one in curve.laws],
         "stages_unaccounted_share": unaccounted_share(within_budget(curve)),
         "overloaded": [at(point) for point in curve.overloaded],
+    }
+
+
+def batch_law(one: StageLaw) -> dict[str, Any]:
+    """A law with its numbers beside each other, and in a sentence."""
+    law = one.law
+    return {
+        "stage": one.stage,
+        "a_ms": law.a_ms,
+        "b_ms": law.b_ms,
+        "p": law.p,
+        "r2": law.r2,
+        "passes": one.passes,
+        "batches": one.batches,
+        "best_batch": law.best_batch,
+        "beyond_seen": law.beyond_seen,
+        "measured_batch": one.measured_batch,
+        "measured_at": one.measured_at,
+        "measured_settings": dict(one.measured_settings),
+        "gain": one.gain,
+        "by_pass": msgspec.to_builtins(one.by_pass),
+        "text": law_text(one),
     }
 
 

@@ -25,12 +25,13 @@ def sweep(
     stream: ask.Stream = True,
     field: ask.Field = None,
     data: ask.Data = None,
-    repeats: ask.Repeats = 3,
+    repeats: ask.Repeats = None,
     seconds: ask.Seconds = None,
     requests: ask.Requests = None,
     warmup: ask.Warmup = 2.0,
     control: ask.Control = None,
     param: ask.Param = None,
+    study: ask.StudyOption = None,
     slo: ask.SloOption = None,
     after_shed: ask.AfterShedOption = "drop",
     timeout: ask.Timeout = None,
@@ -51,7 +52,7 @@ def sweep(
     Example: perfkit sweep --server http://127.0.0.1:8000 --max-concurrency 64
     """
     from layers.layer3_sweep.conclude import conclude
-    from perfkit.cli.sweep_plan import Wanted, plan_of, subject_of
+    from perfkit.cli.sweep_plan import DEFAULT_REPEATS, Wanted, plan_of, study_of, subject_of
     from perfkit.cli.sweep_run import resume_latest, run_new
     from perfkit.cli.sweep_view import show_sweep
 
@@ -59,9 +60,20 @@ def sweep(
     promised, headers = ask.slos(slo), ask.pairs("--header", header)
     with told_to_end() as told:
         if resume:
-            given = {"--server": server, "--max-concurrency": max_concurrency, "--open-loop": open_loop}
-            ask.refuse_with_resume(given | {"--control": control, "--param": param, "--data": data})
+            given: dict[str, object] = {"--server": server, "--max-concurrency": max_concurrency}
+            given |= {"--open-loop": open_loop}
+            given |= {"--control": control, "--param": param, "--data": data, "--study": study}
+            ask.refuse_with_resume(given)
             ran = resume_latest(ask.existing(investigation), headers, told.is_set, launch)
+        elif study is not None:
+            given = {"--server": server, "--launch": launch, "--engine-preset": engine_preset}
+            given |= {"--pipeline": pipeline, "--set": set_, "--max-concurrency": max_concurrency}
+            given |= {"--open-loop": open_loop, "--endpoint": endpoint, "--data": data, "--param": param}
+            given |= {"--control": control, "--requests": requests, "--slo": slo, "--field": field}
+            ask.refuse_with_study(given)
+            plan = study_of(study, repeats, seconds, minutes, samplers)
+            how = {"anew": calibrate, "own_cap": False}
+            ran = run_new(plan, investigation, headers, told.is_set, **how)
         else:
             wanted = Wanted(
                 subject=subject_of(server, launch, engine_preset, pipeline, set_ or []),
@@ -75,7 +87,7 @@ def sweep(
                 stream=stream,
                 fields=ask.fields(field),
                 data=data,
-                repeats=repeats,
+                repeats=DEFAULT_REPEATS if repeats is None else repeats,
                 seconds=seconds,
                 requests=requests,
                 warmup_s=warmup,

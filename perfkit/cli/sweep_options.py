@@ -65,7 +65,10 @@ Data = Annotated[
     str | None,
     typer.Option("--data", metavar="SET", help="text, audio or a file; see docs/sweep.md for its options."),
 ]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", help="Of every load, interleaved.")]
+Repeats = Annotated[
+    int | None,
+    typer.Option("--repeats", metavar="N", help="Of every load, interleaved; 3, if not given."),
+]
 Seconds = Annotated[
     float | None,
     typer.Option("--seconds", metavar="S", help="Measured in each pass; 10, if --requests is not given."),
@@ -108,6 +111,14 @@ Clients = Annotated[
 ]
 Samplers = Annotated[
     bool, typer.Option("--samplers/--no-samplers", help="Sample devices, host and the server's metrics.")
+]
+StudyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="NAME",
+        help="A ready study of the bundled engine: scheduling, or scheduling:quick (about 3 minutes).",
+    ),
 ]
 Calibrate = Annotated[
     bool, typer.Option("--calibrate", help="Measure the load client anew, not only once a machine.")
@@ -169,9 +180,20 @@ def slos(given: Iterable[str] | None) -> list[Slo]:
 
 def refuse_with_resume(given: Mapping[str, object]) -> None:
     """UsageError where --resume comes with an option that the sweep has already."""
-    named = [name for name, value in given.items() if value not in (None, False)]
-    if named:
+    if named := _given(given):
         raise UsageError(f"--resume: the sweep keeps the options it had; leave out {', '.join(named)}")
+
+
+def refuse_with_study(given: Mapping[str, object]) -> None:
+    """UsageError where --study comes with an option that the study chooses."""
+    if named := _given(given):
+        raise UsageError(
+            f"--study chooses the server, its settings and the load itself; leave out {', '.join(named)}"
+        )
+
+
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [name for name, value in options.items() if value not in (None, False, [])]
 
 
 def existing(path: Path) -> Path:

@@ -17,9 +17,11 @@ from layers.collectors.load.plan import (
     Timeouts,
 )
 from layers.layer3_sweep.protocol import SweepPlan, powers_of_two
+from layers.layer3_sweep.studies import plan_of_study, study_named
 from layers.layer3_sweep.subject import Subject, require_engine
 from parsers.errors import UsageError
 
+DEFAULT_REPEATS = 3
 DEFAULT_SECONDS = 10.0
 DEFAULT_CAP = 64
 DRAIN_S = 60.0
@@ -114,6 +116,24 @@ def plan_of(wanted: Wanted) -> SweepPlan:
         processes=wanted.processes,
         time_budget_s=wanted.minutes * S_PER_MINUTE if wanted.minutes is not None else None,
         sample=wanted.samplers,
+    )
+
+
+def study_of(
+    name: str, repeats: int | None, seconds: float | None, minutes: float | None, samplers: bool
+) -> SweepPlan:
+    """The plan of a ready study; UsageError for a name that there is not."""
+    require_engine()
+    if seconds is not None and seconds <= 0:
+        raise UsageError(f"--seconds {seconds:g}: give more than 0")
+    budget_s = minutes * S_PER_MINUTE if minutes is not None else None
+    return plan_of_study(
+        study_named(name),
+        repeats=repeats,
+        seconds=seconds,
+        time_budget_s=budget_s,
+        sample=samplers,
+        drain_s=DRAIN_S,
     )
 
 

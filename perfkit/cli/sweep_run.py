@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.item import DataSet
@@ -22,6 +23,7 @@ from layers.layer3_sweep.conclude import Ran
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.journal import Part, read_journal
 from layers.layer3_sweep.protocol import PassKey, SweepPlan, Tally, capped, completed, passes_of
+from layers.layer3_sweep.studies import START_S, STUDIES, starts_of
 from layers.layer3_sweep.sweep_folder import JOURNAL, latest_folder, new_folder, read_plan, write_plan
 from layers.layer3_sweep.target import require_listening
 from parsers.errors import PerfkitError
@@ -56,10 +58,10 @@ def run_new(
         if own_cap:
             plan = replace(plan, loads=capped(plan.loads, info))
         plan = completed(plan, info)
-        data = checked_data(plan, folder)
+        data = Asked.of(plan, folder)
         write_plan(folder, plan)
         why = _run(plan, folder, data, servers, headers, told)
-    return Ran(folder, plan, data.name, data.regime, data.recurring, floor, why)
+    return data.ran(folder, plan, floor, why)
 
 
 def resume_latest(
@@ -68,18 +70,37 @@ def resume_latest(
     """Go on with the sweep that began last in this investigation."""
     folder = latest_folder(investigation / ARTIFACTS)
     plan = read_plan(folder, command)
-    data = checked_data(plan, folder)
+    data = Asked.of(plan, folder)
     floor = client_floor(anew=False)
     with Servers(plan, folder, headers) as servers:
         why = _run(plan, folder, data, servers, headers, told)
-    return Ran(folder, plan, data.name, data.regime, data.recurring, floor, why)
+    return data.ran(folder, plan, floor, why)
 
 
-def checked_data(plan: SweepPlan, folder: Path) -> DataSet:
-    """The data set of a plan; UsageError where its items lack what the endpoint sends."""
-    data = data_set(plan.data, folder / "sound", plan.seed)
-    endpoint_for(plan.endpoint).check(data.warmup("check"))
-    return data
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The data set of a plan, and its mixes by name."""
+
+    data: DataSet
+    mixes: Mapping[str, DataSet]
+
+    @classmethod
+    def of(cls, plan: SweepPlan, folder: Path) -> Self:
+        """UsageError where items lack what the endpoint sends."""
+
+        def made(words: str) -> DataSet:
+            data = data_set(words, folder / "sound", plan.seed)
+            endpoint_for(plan.endpoint).check(data.warmup("check"))
+            return data
+
+        return cls(made(plan.data), {name: made(words) for name, words in plan.mixes.items()})
+
+    def ran(self, folder: Path, plan: SweepPlan, floor: Floor | None, why: str) -> Ran:
+        """What is known once the sweep has run."""
+        sets = list(self.mixes.values()) or [self.data]
+        named = "; ".join(f"{name}: {data.name}" for name, data in self.mixes.items()) or self.data.name
+        recurring = all(data.recurring for data in sets)
+        return Ran(folder, plan, named, sets[0].regime, recurring, floor, why)
 
 
 def client_floor(*, anew: bool) -> Floor | None:
@@ -98,15 +119,18 @@ def client_floor(*, anew: bool) -> Floor | None:
 def _run(
     plan: SweepPlan,
     folder: Path,
-    data: DataSet,
+    data: Asked,
     servers: Servers,
     headers: Mapping[str, str],
     told: Callable[[], bool],
 ) -> str:
+    if plan.study in STUDIES:
+        say(f"study {plan.study}: {STUDIES[plan.study].question}")
     say(_announced(plan, folder))
     with _moving_line() as move:
         try:
-            return run_sweep(plan, folder, data, Lines(plan, move), headers, told, servers)
+            lines = Lines(plan, move)
+            return run_sweep(plan, folder, data.data, lines, headers, told, servers, data.mixes)
         except PerfkitError as error:  # what was recorded is judged and kept all the same
             complain(str(error))
             return str(error)
@@ -116,6 +140,7 @@ def _announced(plan: SweepPlan, folder: Path) -> str:
     """What is left to do, and about how long that takes."""
     keys, done = list(passes_of(plan)), read_journal(folder / JOURNAL, [])
     passes, extent = sum(not done.ended(key) for key in keys), plan.extent
+    study = STUDIES.get(plan.study)
     what = [f"{extent.duration_s:g} s"] if extent.duration_s is not None else []
     what += [counted(extent.requests, "request")] if extent.requests is not None else []
     said = f"{counted(passes, 'pass')} of {' or '.join(what)}"
@@ -124,6 +149,10 @@ def _announced(plan: SweepPlan, folder: Path) -> str:
     if extent.duration_s is None:
         return said
     about_s = passes * (extent.duration_s + extent.warmup_s + SAMPLERS_S)
+    if study is not None:
+        starts = -(-starts_of(plan, study) * passes // len(keys))
+        about_s += starts * START_S
+        said = f"{counted(len(plan.cells), 'cell')}, {said}, {counted(starts, 'start')} of the engine"
     return f"{said}: about {max(1, round(about_s / S_PER_MINUTE))} min"
 
 

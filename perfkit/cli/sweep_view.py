@@ -14,6 +14,7 @@ from layers.evidence.wording import first_few
 from layers.layer3_sweep.named_points import SHOWN_NAMES
 from perfkit.cli import output
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
+from perfkit.cli.study_view import show_study
 
 Entry = Mapping[str, Any]
 FIRST_OUTPUT = ("ttft_ms", "first_audio_ms")
@@ -30,7 +31,10 @@ class Shown(NamedTuple):
 
 def show_sweep(result: Result) -> None:
     """Print the result of a sweep, perfkit's own or imported."""
-    show_headline(result)
+    if "study" in result.sections:
+        show_study(result)
+    else:
+        show_headline(result)
     curve = result.sections.get("curve")
     if curve is not None:
         points = _points_of(result, curve)
@@ -38,6 +42,7 @@ def show_sweep(result: Result) -> None:
         _show_named(curve)
         _show_utilisation(curve)
         _show_usl(curve)
+        _show_laws(curve)
         _show_others(result, curve)
     _show_lost(result)
     show_checks(result.guards)
@@ -126,6 +131,11 @@ def _show_usl(curve: Entry) -> None:
         output.paragraph("USL", f"{held}: {text}; R² {usl['r2']:.3f}. {usl['because']}")
     elif curve.get("usl_refused"):
         output.paragraph("USL", f"none: {curve['usl_refused']}")
+
+
+def _show_laws(curve: Entry) -> None:
+    for law in curve["batch_laws"]:
+        output.paragraph("batches", law["text"])
 
 
 def _interval(usl: Entry, name: str) -> str:

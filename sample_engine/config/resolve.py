@@ -63,6 +63,12 @@ def flat(settings: Settings) -> dict[str, object]:
     return {**values, **{name: value for group in groups for name, value in group.items()}}
 
 
+def bundles() -> dict[str, dict[str, dict[str, object]]]:
+    """What each value of a bundle's name stands for, by flat names."""
+    presets = {value: asdict(switches) for value, switches in PRESETS.items()}
+    return {"preset": presets, "limits": {value: asdict(limits) for value, limits in LIMITS.items()}}
+
+
 def restart_reasons(old: Settings, new: Settings) -> dict[str, str]:
     """Why a running server cannot become the new one, for each setting that stands in the way."""
     before, after = flat(old), flat(new)

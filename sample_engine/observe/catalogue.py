@@ -53,6 +53,8 @@ METRICS = (
     _histogram("queue_wait_seconds", "Time in a stage's input queue", SECONDS),
     _histogram("step_seconds", "From launching a batch to its results", SECONDS),
     _histogram("batch_items", "Items of one launch", ITEMS),
+    _counter("busy_seconds", "Time with a launch in flight; overlapping ones count once", "stage", STAGES),
+    _counter("held_seconds", "The same, times the items of the launch", "stage", STAGES),
     _counter("steps", "Steps launched", "stage", STAGES),
     _counter("allocation_retries", "Batches tried again after memory ran out", "stage", STAGES),
     _counter("handoffs", "Results passed between stages, by where they lay", "place", ("device", "host")),

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from sample_engine.observe.held import Held
 from sample_engine.observe.metrics import Metrics
 from sample_engine.stages.stage import Stage
 
@@ -83,6 +84,7 @@ class DecodeLoop(Generic[Who, Pending, Result]):
         self._board = board
         self._metrics = metrics
         self._name = name
+        self._held = Held(name, metrics)
         self._min_batch = min_batch
         self._in_flight: Launched[Who, Pending] | None = None
 
@@ -126,8 +128,7 @@ class DecodeLoop(Generic[Who, Pending, Result]):
 
     def _resolve(self, launched: Launched[Who, Pending]) -> None:
         results = self._stage.execute_resolve(launched.pending)
-        took_s = time.perf_counter() - launched.started_s
-        self._metrics.observe("engine_step_seconds", took_s, self._name)
+        self._held.resolved(len(launched.tenants), launched.started_s)
         for tenant, result in zip(launched.tenants, results, strict=True):
             if tenant.ended:
                 self._count("dropped_rows")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from sample_engine.config.settings import Settings
 from sample_engine.errors import OutOfDeviceMemory
 from sample_engine.observe.events import EventLog
+from sample_engine.observe.held import Held
 from sample_engine.observe.metrics import Metrics
 from sample_engine.observe.vocabulary import EventName, StageName
 from sample_engine.scheduling.queue import Queued, StageQueue
@@ -46,6 +47,7 @@ class Listening:
         self._events = events
         self._thread = "own" if settings.switches.encoder_thread else "scheduler"
         self._window_s = settings.encoder_wait_ms * MS if settings.switches.encoder_thread else 0.0
+        self._held = Held(STAGE, metrics)
         self._shortage = Shortage(STAGE, metrics)
         self._is_encoding = False
 
@@ -66,7 +68,7 @@ class Listening:
         self._tell(batch, "encoder_start")
         started_s = time.perf_counter()
         encoded = self._persist(batch)
-        self._metrics.observe("engine_step_seconds", time.perf_counter() - started_s, STAGE)
+        self._held.resolved(len(batch), started_s)
         self._metrics.add("engine_encoder_batches_total", value=self._thread)
         self._tell(batch, "encoder_end")
         for item, one in zip(batch, encoded, strict=False):

@@ -21,6 +21,7 @@ from sample_engine.config.settings import Settings
 from sample_engine.errors import OutOfDeviceMemory
 from sample_engine.models.vocoder_sizes import SAMPLE_RATE_HZ
 from sample_engine.observe.events import EventLog
+from sample_engine.observe.held import Held
 from sample_engine.observe.metrics import Metrics
 from sample_engine.observe.vocabulary import EventName, StageName
 from sample_engine.scheduling.queue import Queued, StageQueue
@@ -88,6 +89,7 @@ class Speaking(Generic[Pending]):
         self._looks_ahead = settings.switches.lookahead
         self._metrics = metrics
         self._events = events
+        self._held = Held(STAGE, metrics)
         self._shortage = Shortage(STAGE, metrics)
         self._lock = threading.Lock()
         self._room = stage.free_slots
@@ -172,8 +174,7 @@ class Speaking(Generic[Pending]):
             self._stage.give_up(launched.pending)
             _fail(launched.items, error)
             return
-        took_s = time.perf_counter() - launched.started_s
-        self._metrics.observe("engine_step_seconds", took_s, STAGE)
+        self._held.resolved(len(launched.items), launched.started_s)
         self._tell(launched.items, "code2wav_decode_end")
         for item, one in zip(launched.items, audio, strict=True):
             self._answer(item, one)

@@ -7,7 +7,7 @@ thing, raises `ServerCallFailed` where a call fails, and bounds every call in ti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,13 +21,24 @@ class ServerCallFailed(InvalidMeasurement):
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
     """What the server says of itself: `settings` is its own resolved configuration, without secrets;
-    `max_concurrency` its own cap on requests at work, where it names one."""
+    `max_concurrency` its own cap on requests at work, where it names one. `bundles`: names that stand for
+    several settings at once, by what each of their values comes to."""
 
     kind: str
     version: str
     models: tuple[str, ...]
     max_concurrency: int | None
     settings: Mapping[str, Any]
+    bundles: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def expanded(self, asked: Mapping[str, str]) -> dict[str, str]:
+        """Settings as they were asked for, with those that a bundle stands for in its place; what is asked
+        for by its own name goes before."""
+        found: dict[str, str] = {}
+        for name, value in asked.items():
+            part = self.bundles.get(name, {}).get(value)
+            found |= {name: value} if part is None else {key: str(one) for key, one in part.items()}
+        return found | {name: asked[name] for name in found.keys() & asked.keys()}
 
 
 @dataclass(frozen=True, slots=True)

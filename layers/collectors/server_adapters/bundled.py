@@ -1,7 +1,9 @@
 """The bundled engine (docs/engine.md): settings and processes from /server_info, metrics, profiler, settings
 that change while nothing runs.
 
-Its content cache is that of encoded audio; a share of hits in its state is that cache's.
+Its content cache is that of encoded audio; a share of hits in its state is that cache's. A request is worked
+on in steps and chunks: its time in a stage is what all of them took, over the requests that were served.
+Stages overlap (a vocoder speaks while the decoder goes on), so their times may add up to more than its own.
 """
 
 from __future__ import annotations
@@ -10,14 +12,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from layers.collectors.server_adapters.adapter import ServerCallFailed
 from layers.collectors.server_adapters.calls import parsed, without_secrets
-from layers.collectors.server_adapters.generic import GenericAdapter, StageTime, StateNames
+from layers.collectors.server_adapters.generic import GenericAdapter, StageTotal, StageWork, StateNames
 from layers.collectors.server_adapters.sglang_omni import profile_body
 
 STOP_TIMEOUT_S = 300.0
 CONFIGURE = "/configure"
+RESTART = "a restart is needed"
+"""In the reason of a refusal."""
 CACHE = "encoder_cache"
+SERVED = 'engine_requests_total{end="done"}'
 ENCODED = 'engine_encoder_cache_total{{result="{}"}}'
+
+
+class NeedsRestart(ServerCallFailed):
+    """Settings that a server takes only when it starts."""
 
 
 class BundledAdapter(GenericAdapter):
@@ -33,9 +43,10 @@ class BundledAdapter(GenericAdapter):
         prefix_queries=(f"{ENCODED.format('hit')} + {ENCODED.format('miss')}",),
     )
     stages = (
-        StageTime("engine_queue_wait_seconds", "{stage} queue"),
-        StageTime("engine_step_seconds", "{stage} step"),
+        StageTotal("engine_queue_wait_seconds_sum", "{stage} queue", SERVED),
+        StageTotal("engine_held_seconds_total", "{stage}", SERVED),
     )
+    work = StageWork("engine_busy_seconds_total", "engine_step_seconds_count", "engine_batch_items_sum")
 
     def processes(self) -> dict[str, int]:
         """Process ids by name: front, engine and device."""
@@ -43,8 +54,12 @@ class BundledAdapter(GenericAdapter):
         return {str(name): int(pid) for name, pid in found.items()}
 
     def configure(self, changes: Mapping[str, Any]) -> Any:
-        """Change settings by their flat names; ServerCallFailed, with the reason, where that is refused."""
-        return parsed(self.caller.base + CONFIGURE, self.caller.post(CONFIGURE, dict(changes)))
+        """Change settings by their flat names; ServerCallFailed, with the reason, where that is refused, and
+        NeedsRestart where waiting changes nothing."""
+        try:
+            return parsed(self.caller.base + CONFIGURE, self.caller.post(CONFIGURE, dict(changes)))
+        except ServerCallFailed as error:
+            raise (NeedsRestart(str(error)) if RESTART in str(error) else error) from None
 
     def flush_caches(self) -> bool:
         """Only while nothing runs. Off means empty: the cache is turned off and on."""
@@ -65,8 +80,15 @@ class BundledAdapter(GenericAdapter):
         return [Path(one) for one in (document["trace_path"], *document["event_files"])]
 
     def _settings(self) -> Mapping[str, Any]:
+        return self._told("settings")
+
+    def _bundles(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        return self._told("bundles")
+
+    def _told(self, part: str) -> Mapping[str, Any]:
+        """A part of /server_info; empty where there is none."""
         document = self.caller.json_or_none("/server_info")
-        found = document.get("settings") if isinstance(document, dict) else None
+        found = document.get(part) if isinstance(document, dict) else None
         return without_secrets(found) if isinstance(found, dict) else {}
 
     def _cap(self, settings: Mapping[str, Any]) -> int | None:

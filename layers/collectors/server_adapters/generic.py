@@ -27,6 +27,7 @@ METRICS = "/metrics"
 MODELS = "/v1/models"
 NOT_FOUND = frozenset({404, 405, 501})
 PLUS = " + "
+SUM, COUNT = "_sum", "_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,52 @@ class StageTime:
 
     def stage(self, key: str) -> str:
         """The stage that a sample of it is about."""
-        return " ".join(self.text.format_map(defaultdict(str, labels_of(key))).split())
+        return stage_name(self.text, key)
+
+    def sums(self, values: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        """Of each stage the seconds and the number of all that passed it, over engines and ranks."""
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for key, value in values.items():
+            name = name_of(key)
+            if name in (self.histogram + SUM, self.histogram + COUNT):
+                sums[self.stage(key)][name.endswith(COUNT)] += value
+        return {name: (sum_s, count) for name, (sum_s, count) in sums.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StageTotal:
+    """A counter of the seconds that requests together were in a stage, whatever number of pieces each came
+    in, and the counter of requests that were served: their quotient is the time of one request."""
+
+    seconds: str
+    text: str
+    requests: str
+
+    def sums(self, values: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        """Of each stage that was ever passed the seconds, and the requests that were served."""
+        served = total(values, (self.requests,)) or 0.0
+        spent = ((key, value) for key, value in values.items() if name_of(key) == self.seconds and value)
+        return {stage_name(self.text, key): (value, served) for key, value in spent}
+
+
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """Counters of a stage that works in batches: seconds in which it did, batches, and items of them; one
+    sample a stage each, told apart by `label`."""
+
+    seconds: str
+    batches: str
+    items: str
+    label: str = "stage"
+
+    def totals(self, values: Mapping[str, float]) -> dict[str, tuple[float, float, float]]:
+        """Of each stage seconds, batches and items so far."""
+        names = (self.seconds, self.batches, self.items)
+        found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+        for key, value in values.items():
+            if (name := name_of(key)) in names:
+                found[labels_of(key).get(self.label, "")][names.index(name)] += value
+        return {stage: (seconds, batches, items) for stage, (seconds, batches, items) in found.items()}
 
 
 class GenericAdapter:
@@ -67,10 +113,11 @@ class GenericAdapter:
         waiting=("llamacpp:requests_deferred", "tgi_queue_size"),
         kv_share=("llamacpp:kv_cache_usage_ratio",),
     )
-    stages: ClassVar[Sequence[StageTime]] = (
+    stages: ClassVar[Sequence[StageTime | StageTotal]] = (
         StageTime("tgi_request_queue_duration", "queue"),
         StageTime("tgi_request_inference_duration", "inference"),
     )
+    work: ClassVar[StageWork | None] = None
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
@@ -82,7 +129,8 @@ class GenericAdapter:
     def info(self) -> ServerInfo:
         models = tuple(str(one.get("id", "")) for one in self._models())
         settings = self._settings()
-        return ServerInfo(self.kind, self._version(settings), models, self._cap(settings), settings)
+        version, cap, bundles = self._version(settings), self._cap(settings), self._bundles()
+        return ServerInfo(self.kind, version, models, cap, settings, bundles)
 
     def scrape(self) -> MetricsSample | None:
         return scrape(self.caller)
@@ -127,6 +175,9 @@ class GenericAdapter:
     def _settings(self) -> Mapping[str, Any]:
         return {}
 
+    def _bundles(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        return {}
+
     def _version(self, settings: Mapping[str, Any]) -> str:
         return ""
 
@@ -156,6 +207,11 @@ def scrape(caller: Caller, timeout_s: float = CALL_TIMEOUT_S) -> MetricsSample |
     if page.bad and not page.values:
         raise ServerCallFailed(f"{caller.base}{METRICS}: this is no page of metrics")
     return MetricsSample(began_ns + call_ns // 2, wall_ns + call_ns // 2, call_ns, page.values)
+
+
+def stage_name(text: str, key: str) -> str:
+    """`{label}` in the text stands for that label of a sample, or for nothing where it has none."""
+    return " ".join(text.format_map(defaultdict(str, labels_of(key))).split())
 
 
 def total(values: Mapping[str, float], names: Sequence[str]) -> float | None:

@@ -8,19 +8,16 @@ part of it, began anew, and what counters say of this window is left out.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from layers.collectors.server_adapters.adapter import MetricsSample, ServerState
-from layers.collectors.server_adapters.generic import GenericAdapter, StageTime
+from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.evidence.record_log import read_records
 from parsers.loss import Loss
-from parsers.metrics_page import name_of
 
-SUM, COUNT = "_sum", "_count"
 MS_PER_S = 1000.0
 
 
@@ -42,9 +39,20 @@ class MetricsLog:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchMeans:
+    """What a stage worked on over a window: items of a batch and milliseconds of it in the mean, over `n`
+    batches."""
+
+    size: float
+    ms: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerMeans:
     """Means over a window, as `ServerState`; `preemptions` is how many there were, `prefix_hit_share` hits
-    over look-ups. `stage_ms`: mean time in each stage. `n` counts pages. `reset`: a counter fell."""
+    over look-ups. `stage_ms`: mean time in each stage; `batches`: what it worked on at a time. `n` counts
+    pages. `reset`: a counter fell."""
 
     running: float | None
     waiting: float | None
@@ -52,6 +60,7 @@ class ServerMeans:
     preemptions: float | None
     prefix_hit_share: float | None
     stage_ms: dict[str, float]
+    batches: dict[str, BatchMeans]
     n: int
     reset: bool
 
@@ -89,6 +98,7 @@ def server_means(
         preemptions=preemptions,
         prefix_hit_share=hits / queries if hits is not None and queries else None,
         stage_ms={} if reset else stage_ms(adapter, around),
+        batches={} if reset else batch_means(adapter, around),
         n=len(inside),
         reset=reset,
     )
@@ -106,7 +116,7 @@ def stage_ms(adapter: GenericAdapter, samples: Sequence[MetricsSample]) -> dict[
     passed."""
     found: dict[str, float] = {}
     for stage in adapter.stages:
-        before, after = stage_sums(stage, samples[0]), stage_sums(stage, samples[-1])
+        before, after = stage.sums(samples[0].values), stage.sums(samples[-1].values)
         for name, (sum_s, count) in after.items():
             began_s, began = before.get(name, (0.0, 0.0))
             if count > began:
@@ -114,19 +124,23 @@ def stage_ms(adapter: GenericAdapter, samples: Sequence[MetricsSample]) -> dict[
     return found
 
 
-def stage_sums(stage: StageTime, sample: MetricsSample) -> dict[str, tuple[float, float]]:
-    """Of each stage the seconds and the number of all that passed it, over engines and ranks."""
-    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for key, value in sample.values.items():
-        name = name_of(key)
-        if name in (stage.histogram + SUM, stage.histogram + COUNT):
-            sums[stage.stage(key)][name.endswith(COUNT)] += value
-    return {name: (sum_s, count) for name, (sum_s, count) in sums.items()}
+def batch_means(adapter: GenericAdapter, samples: Sequence[MetricsSample]) -> dict[str, BatchMeans]:
+    """Batches of each stage between the first and the last page; none of a stage without one."""
+    if adapter.work is None:
+        return {}
+    before, after = adapter.work.totals(samples[0].values), adapter.work.totals(samples[-1].values)
+    found: dict[str, BatchMeans] = {}
+    for stage, now in after.items():
+        began = before.get(stage, (0.0, 0.0, 0.0))
+        seconds, batches, items = (a - b for a, b in zip(now, began, strict=True))
+        if batches > 0 and items > 0 and seconds > 0:
+            found[stage] = BatchMeans(items / batches, MS_PER_S * seconds / batches, round(batches))
+    return found
 
 
 def _sums_fell(adapter: GenericAdapter, samples: Sequence[MetricsSample]) -> bool:
     pages = [
-        {name: sums for stage in adapter.stages for name, sums in stage_sums(stage, sample).items()}
+        {name: sums for stage in adapter.stages for name, sums in stage.sums(sample.values).items()}
         for sample in samples
     ]
     return any(_fell([page[name][1] for page in pages if name in page]) for name in pages[-1])

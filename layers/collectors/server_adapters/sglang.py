@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from layers.collectors.server_adapters.calls import Caller, without_secrets
-from layers.collectors.server_adapters.generic import GenericAdapter, StageTime, StateNames
+from layers.collectors.server_adapters.generic import GenericAdapter, StageTime, StageTotal, StateNames
 from layers.collectors.server_adapters.trace_files import PACKED, new_traces, traces_in
 
 INFO_PATHS = ("/server_info", "/get_server_info")
@@ -36,7 +36,7 @@ class SglangAdapter(GenericAdapter):
         prefix_hits=("sglang:cached_tokens_total",),
         prefix_queries=("sglang:prompt_tokens_total",),
     )
-    stages: ClassVar[Sequence[StageTime]] = (
+    stages: ClassVar[Sequence[StageTime | StageTotal]] = (
         StageTime("sglang:queue_time_seconds", "{omni_stage} queue"),
         StageTime("sglang:per_stage_req_latency_seconds", "{omni_stage} {stage}"),
     )
