@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,9 +60,9 @@ class ServerMeans:
     preemptions: float | None
     prefix_hit_share: float | None
     stage_ms: dict[str, float]
-    batches: dict[str, BatchMeans]
     n: int
     reset: bool
+    batches: dict[str, BatchMeans] = field(default_factory=dict)
 
 
 def read_metrics(path: Path) -> MetricsLog:
@@ -98,9 +98,9 @@ def server_means(
         preemptions=preemptions,
         prefix_hit_share=hits / queries if hits is not None and queries else None,
         stage_ms={} if reset else stage_ms(adapter, around),
-        batches={} if reset else batch_means(adapter, around),
         n=len(inside),
         reset=reset,
+        batches={} if reset else batch_means(adapter, around),
     )
 
 
