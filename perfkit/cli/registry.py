@@ -27,7 +27,7 @@ class Command:
 
 
 COMMANDS = (
-    Command("doctor", "Which tools and rights are here, and what a missing one costs."),
+    Command("doctor", "Which tools and rights are here; what a missing one costs."),
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("stages", "Which stage holds the requests, at work or waiting?"),
@@ -43,6 +43,8 @@ COMMANDS = (
     Command("report", "Write the findings report of an investigation."),
     Command("explain", "Explain a guard or a symptom: what it means, what to do."),
     Command("guards", "List every guard that perfkit checks."),
+    Command("methodology", "The method in words, with every trap it knows."),
+    Command("pitfall", "Write down a trap that you met, for the methodology."),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}
