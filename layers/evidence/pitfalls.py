@@ -8,10 +8,11 @@ A pitfall that a guard checks names it; one that nothing checks yet is for peopl
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from layers.evidence.record_log import RecordLog, read_records
 from parsers.errors import StoreError
@@ -49,7 +50,7 @@ def add(file: Path, pitfall: Pitfall) -> None:
     except OSError as error:
         raise StoreError(f"{file.parent}: {error.strerror}: name another place with --file") from error
     with RecordLog(file) as log:
-        log.append(asdict(pitfall) | {"added": pitfall.added.isoformat()})
+        log.append(msgspec.to_builtins(pitfall))
 
 
 def read(file: Path, losses: list[Loss]) -> tuple[Pitfall, ...]:
@@ -58,19 +59,8 @@ def read(file: Path, losses: list[Loss]) -> tuple[Pitfall, ...]:
         return ()
     found = []
     for line, record in read_records(file, losses):
-        pitfall = _pitfall(record)
-        if pitfall is None:
-            losses.append(Loss(f"line {line} is no pitfall", -1, 0, 1, may_hide_device_work=False))
-        else:
-            found.append(pitfall)
+        try:
+            found.append(msgspec.convert(record, Pitfall))
+        except msgspec.ValidationError as error:
+            losses.append(Loss(f"line {line} is no pitfall: {error}", -1, 0, 1, may_hide_device_work=False))
     return tuple(found)
-
-
-def _pitfall(record: dict[str, Any]) -> Pitfall | None:
-    texts = {name: record.get(name) for name in (f.name for f in fields(Pitfall))}
-    if not all(isinstance(text, str) for text in texts.values()):
-        return None
-    try:
-        return Pitfall(**texts | {"added": date.fromisoformat(texts["added"] or "")})
-    except ValueError:
-        return None

@@ -11,7 +11,7 @@ class Exit(IntEnum):
 
     meaning: str
 
-    def __new__(cls, code: int, meaning: str) -> Exit:
+    def __new__(cls, code: int, meaning: str = "") -> Exit:
         """A member is its code; the words stand beside it."""
         member = int.__new__(cls, code)
         member._value_ = code

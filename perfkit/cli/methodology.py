@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from layers.catalogue import CATALOGUE, SYMPTOMS, entry, symptom_entry
 from layers.evidence.pitfalls import default_file, read
 from layers.evidence.result import Result
@@ -10,7 +12,7 @@ from parsers.loss import Loss
 from perfkit import __version__
 from perfkit.cli import options, output
 from perfkit.cli.messages import say
-from perfkit.cli.pitfall import PitfallFile, pitfall_entry
+from perfkit.cli.pitfall import PitfallFile
 from reports.methodology import contents, edition, render
 
 
@@ -35,7 +37,7 @@ def methodology(file: PitfallFile = None, json: options.Json = False) -> int:
             "edition": edition(CATALOGUE, SYMPTOMS),
             "catalogue": [*map(entry, CATALOGUE)],
             "symptoms": [*map(symptom_entry, SYMPTOMS)],
-            "pitfalls": [*map(pitfall_entry, pitfalls)],
+            "pitfalls": msgspec.to_builtins(pitfalls),
         },
     )
     text = render(CATALOGUE, SYMPTOMS, pitfalls, __version__)

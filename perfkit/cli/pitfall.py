@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import msgspec
 import typer
 
 from layers.catalogue import CATALOGUE, find, near
@@ -57,7 +57,7 @@ def add(
     where = file or default_file()
     pitfalls.add(where, new)
     verdict = Verdict("added", False, str(where), Exit.OK, "perfkit methodology shows it")
-    result = Result("pitfall add", verdict, sections={"pitfall": pitfall_entry(new)})
+    result = Result("pitfall add", verdict, sections={"pitfall": msgspec.to_builtins(new)})
     return output.finish(result, as_json=json, show=lambda _: output.paragraph("added", str(where)))
 
 
@@ -70,13 +70,8 @@ def list_(file: PitfallFile = None, json: options.Json = False) -> int:
     for loss in losses:
         say(f"{where}: {loss.what}")
     verdict = Verdict("listed", False, f"{counted(len(found), 'pitfall')} in {where}", Exit.OK)
-    result = Result("pitfall list", verdict, sections={"pitfalls": [*map(pitfall_entry, found)]})
+    result = Result("pitfall list", verdict, sections={"pitfalls": msgspec.to_builtins(found)})
     return output.finish(result, as_json=json, show=lambda _: _show(found, where))
-
-
-def pitfall_entry(one: Pitfall) -> dict[str, Any]:
-    """A pitfall, JSON-ready."""
-    return asdict(one) | {"added": one.added.isoformat()}
 
 
 def _said(option: str, text: str) -> str:
