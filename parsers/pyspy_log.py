@@ -3,12 +3,14 @@
 Its exit code is 0 for a capture with no samples, of a target that died, or that fell minutes behind: only
 these lines tell. `record` prefixes its own lines with `py-spy> ` and sends them to stdout, the lag included;
 failures of single samples are on stderr, and only under RUST_LOG=warn. Wording of py-spy 0.3.14 to 0.4.3.
-Lines of others (a program that py-spy started) are counted and passed over.
+Lines of others (a program that py-spy started) are counted and passed over. A text may hold several runs, as
+somebody copies them out of a terminal, and the commands that began them: only those tell --idle and --gil.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,7 +31,10 @@ IDENTITY = re.compile(r"\b(?:0x)?[0-9a-fA-F]{4,16}\b")
 """Numbers of processes, threads and addresses, by which equal warnings differ."""
 FATAL = re.compile(r"(?:Error: .*|Permission Denied: .*|thread 'main' panicked.*)")
 FURNITURE = re.compile(r"(?:py-spy> .*|Caused by:|\s+\d+: .*|)\Z")
+HELD = "Failed to suspend process"
 OWN = "py-spy> "
+COMMAND = re.compile(r"(?:^|[\s/])py-spy\s+(?:r|re|rec|reco|recor|record)\s+(.*)")
+"""Sub-commands may be shortened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,10 @@ class PySpyLog:
     fatal: str
     other_lines: int
     losses: tuple[Loss, ...]
+    held: int = 0
+    """reads that failed because another tracer held the process; they are among `warnings`"""
+    command: tuple[str, ...] | None = None
+    """arguments of `py-spy record`, where the text holds the command (a prompt, `set -x`)"""
 
     @property
     def expected_ticks(self) -> int | None:
@@ -63,13 +72,24 @@ class PySpyLog:
 
 
 def read_log(path: str) -> PySpyLog:
-    """The file's lines; an empty file says nothing. Raises UnreadableInput where it cannot be opened."""
-    if _size(path) == 0:
-        return parse_log(())
+    """What the file says of one run; an empty one says nothing. UnreadableInput where it cannot be opened."""
     tally = LossTally()
+    return parse_log(read_lines(path, tally), tally)
+
+
+def read_logs(path: str) -> tuple[PySpyLog, ...]:
+    """The runs that the file tells of, in its order."""
+    tally = LossTally()
+    return parse_logs(read_lines(path, tally), tally)
+
+
+def read_lines(path: str, tally: LossTally) -> list[str]:
+    """The file's lines; none of an empty one."""
+    if _size(path) == 0:
+        return []
     lines = TextLines(path, tally)
     try:
-        return parse_log(lines, tally)
+        return list(lines)
     finally:
         lines.close()
 
@@ -83,23 +103,22 @@ def _size(path: str) -> int:
 
 
 def parse_log(lines: Iterable[str], tally: LossTally | None = None) -> PySpyLog:
-    """py-spy's own lines among others."""
+    """py-spy's own lines among others, as those of one run."""
     log = _Lines()
     for line in lines:
         log.take(line)
-    return PySpyLog(
-        log.rate_hz,
-        log.duration_s,
-        tuple(log.lags_s),
-        log.stopped,
-        log.written,
-        log.samples,
-        log.errors,
-        dict(log.warnings),
-        log.fatal,
-        log.others,
-        tally.losses() if tally else (),
-    )
+    return log.finished(tally)
+
+
+def parse_logs(lines: Iterable[str], tally: LossTally | None = None) -> tuple[PySpyLog, ...]:
+    """One log a run: a command begins one, and so does a second report of what is sampled. What was lost of
+    the text is told with the first."""
+    logs = [_Lines()]
+    for line in lines:
+        if logs[-1].is_followed_by(line):
+            logs.append(_Lines())
+        logs[-1].take(line)
+    return tuple(log.finished(tally if log is logs[0] else None) for log in logs)
 
 
 class _Lines:
@@ -113,11 +132,41 @@ class _Lines:
         self.samples: int | None = None
         self.errors: int | None = None
         self.warnings: Counter[str] = Counter()
-        self.others = 0
+        self.others = self.held = 0
+        self.command: tuple[str, ...] | None = None
+
+    def finished(self, tally: LossTally | None) -> PySpyLog:
+        return PySpyLog(
+            self.rate_hz,
+            self.duration_s,
+            tuple(self.lags_s),
+            self.stopped,
+            self.written,
+            self.samples,
+            self.errors,
+            dict(self.warnings),
+            self.fatal,
+            self.others,
+            tally.losses() if tally else (),
+            self.held,
+            self.command,
+        )
+
+    def is_followed_by(self, line: str) -> bool:
+        """Whether the line belongs to another run."""
+        if COMMAND.search(line):
+            return self.command is not None or self.rate_hz is not None
+        return self.rate_hz is not None and bool(SAMPLING.search(line.rpartition(OWN)[2]))
 
     def take(self, line: str) -> None:
-        if not (self._own(line.rpartition(OWN)[2]) or self._failure(line) or FURNITURE.match(line)):
-            self.others += 1
+        if not (self._own(line.rpartition(OWN)[2]) or self._failure(line) or self._ordered(line)):
+            self.others += not FURNITURE.match(line)
+
+    def _ordered(self, line: str) -> bool:
+        found = COMMAND.search(line)
+        if found is not None:
+            self.command = _arguments(found[1])
+        return found is not None
 
     def _own(self, text: str) -> bool:
         if found := SAMPLING.search(text):
@@ -133,6 +182,14 @@ class _Lines:
     def _failure(self, line: str) -> bool:
         if found := WARNING.match(line):
             self.warnings[IDENTITY.sub("N", found[1]).strip()] += 1
+            self.held += HELD in line
         elif found := FATAL.match(line):
             self.fatal = self.fatal or found[0]
         return found is not None
+
+
+def _arguments(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:  # an open quote: the command went on in another line
+        return tuple(text.split())

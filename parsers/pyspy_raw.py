@@ -32,6 +32,9 @@ MAX_RECORD_LINES = 200
 """Lines of a script given with `-c`, which the command line holds whole. Each is a new try to read it, so
 that the time for hostile text grows with the square of this."""
 NOT_UTF8 = "\ufffd"
+RUN_THROUGH = "one of py-spy's messages runs through the stack (it was sent to stdout)"
+REST_OF_TORN = "the rest of a stack that a message ran through"
+"""What is lost where messages and stacks went into one file."""
 
 
 def read_raw(path: str) -> RecordedStacks:
@@ -108,7 +111,7 @@ class _Records:
         before = line.partition(MESSAGE)[0]
         if before or self._held:
             self._held.append(before)
-            self._give_up("one of py-spy's messages runs through the stack (it was sent to stdout)")
+            self._give_up(RUN_THROUGH)
             self._torn = True
 
     def _finished(self) -> Stack | None:
@@ -119,7 +122,7 @@ class _Records:
             return None
         if self._torn or not stack.count:
             torn, self._torn = self._torn, False
-            why = "the rest of a stack that a message ran through" if torn else "a stack with the count 0"
+            why = REST_OF_TORN if torn else "a stack with the count 0"
             self._give_up(why, stack.count)
             return None
         if NOT_UTF8 in text:

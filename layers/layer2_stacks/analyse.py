@@ -53,6 +53,7 @@ def _scope(of: ScopeStacks, captures: Sequence[Capture], samples: int) -> ScopeA
         waits=_waits(seen),
         design_effect=effect,
         smallest_visible=smallest_visible(sum(ticks), effect),
+        inherited_ticks=_ticks(s for s in seen if s.inherited),
     )
 
 

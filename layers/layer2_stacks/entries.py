@@ -30,11 +30,16 @@ STARTERS = (
 
 def entry_of(frames: Sequence[Frame]) -> Frame | None:
     """The entry frame of a stack (root first, forks cut off); None where all of it is starters."""
-    loop = next((f for f in frames if LOOPS.fullmatch(short(f.function)) and not is_native(f)), None)
+    loop = next(filter(is_loop, frames), None)
     if loop is not None:
         return loop
     inside = [f for f in frames if not is_native(f) and not _starts(f)]
     return next((f for f in inside if not is_library(f)), inside[0] if inside else None)
+
+
+def is_loop(frame: Frame) -> bool:
+    """Whether the frame is the loop of a scheduler or worker of a known engine."""
+    return LOOPS.fullmatch(short(frame.function)) is not None and not is_native(frame)
 
 
 def _starts(frame: Frame) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 
 from layers.layer2_stacks.recording import Recording
 from parsers.pyspy_log import PySpyLog
@@ -24,6 +25,18 @@ class Mode(StrEnum):
     """those of threads that ran or waited for a CPU: where does CPU time go"""
     GIL = "gil"
     """those of the holder of the interpreter's lock (`--gil`)"""
+
+    UNKNOWN = "unknown"
+    """nobody said, and the file does not tell: shares are of the ticks in it, whatever those are of"""
+
+
+class ModeFrom(StrEnum):
+    """Who says in which mode a capture was made."""
+
+    TOLD = "the caller"
+    COMMAND = "py-spy's command in the log"
+    TICKS = "its ticks: none was left out"
+    NOBODY = "nobody"
 
 
 class WaitKind(StrEnum):
@@ -41,13 +54,19 @@ class WaitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One recording with what is known of it besides; `log`: what py-spy said, `recording`: how it was made,
-    where perfkit made it."""
+    """One capture with what is known of it besides: `log`, what py-spy said; `recording`, where perfkit made
+    it itself."""
 
     recorded: RecordedStacks
     mode: Mode
     log: PySpyLog | None = None
     recording: Recording | None = None
+    mode_from: ModeFrom = ModeFrom.TOLD
+
+    @property
+    def name(self) -> str:
+        """The file, without its folder."""
+        return PurePath(self.recorded.path).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +138,8 @@ class ScopeAnalysis:
     """All about one scope. `ticks` per capture (0: not seen there).
 
     `entry_ticks` hold the entry frame; `startup_ticks` were inside an import; `forked_ticks` had frames of
-    the parent process in front, which were cut off; `frameless_ticks` had no frame of Python or native code.
+    the parent process in front, which were cut off, `inherited_ticks` of them with a loop of an engine among
+    those; `frameless_ticks` had no frame of Python or native code.
     `waits`: ticks by what they wait for. `smallest_visible`: a leaf with this share would have been hit with
     95 % chance; what is not in the rows may have any share below it.
     """
@@ -137,6 +157,7 @@ class ScopeAnalysis:
     waits: tuple[Part, ...]
     design_effect: float | None
     smallest_visible: float
+    inherited_ticks: int = 0
 
     @property
     def total_ticks(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layers.layer2_stacks.entries import entry_of
+from layers.layer2_stacks.entries import entry_of, is_loop
 from layers.layer2_stacks.frames import cut_fork, is_import, is_library, is_native, native_name
 from layers.layer2_stacks.model import WaitKind
 from layers.layer2_stacks.waits import wait_of
@@ -14,7 +14,8 @@ from parsers.stack_model import Frame, Stack
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A stack's reading. `leaf` is the last Python frame, the last native one where there is no Python, None
-    without any frame; `native` names what ran under it, outermost first."""
+    without any frame; `native` names what ran under it, outermost first. `inherited`: a loop of an engine is
+    among the parent's frames that were cut off."""
 
     stack: Stack
     leaf: Frame | None
@@ -24,6 +25,7 @@ class Seen:
     wait: WaitKind | None
     forked: bool
     importing: bool
+    inherited: bool
 
 
 def see(stack: Stack) -> Seen:
@@ -41,4 +43,5 @@ def see(stack: Stack) -> Seen:
         wait=wait_of(python, under),
         forked=len(frames) < len(stack.frames),
         importing=is_import(frames),
+        inherited=any(map(is_loop, stack.frames[: len(stack.frames) - len(frames)])),
     )

@@ -1,12 +1,12 @@
 """The files of one sweep, by their names, below the artifacts of the investigation.
 
-    sweep-<date>-<time>/
-      sweep.json                        the plan
-      journal.log                       what was done (journal.py)
-      items/<sha256>.log                items of passes; equal ones are one file
-      server-<n>.log                    what a server printed that perfkit started
-      passes/<name>/part-<n>/           one run of the load client (docs/sweep.md)
-      passes/<name>/part-<n>-samples/   recordings of the samplers around it
+sweep-<date>-<time>/
+  sweep.json                        the plan
+  journal.log                       what was done (journal.py)
+  items/<sha256>.log                items of passes; equal ones are one file
+  server-<n>.log                    what a server printed that perfkit started
+  passes/<name>/part-<n>/           one run of the load client (docs/sweep.md)
+  passes/<name>/part-<n>-samples/   recordings of the samplers around it
 """
 
 from __future__ import annotations

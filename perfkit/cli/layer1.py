@@ -109,9 +109,7 @@ def layer1(
             measured_tpot=measured_tpot,
         )
     elif [measured_tpot, gpu, context, layers, kv_heads, head_dim] != [None] * 6 or (batch, tp) != (1, 1):
-        raise UsageError(
-            "roofline options need --params: the parameters that a step reads, such as 1.7e9"
-        )
+        raise UsageError("roofline options need --params: the parameters that a step reads, such as 1.7e9")
     if live is None and (gpu_index or pid or server):
         raise UsageError("--gpu-index, --pid and --server go with --live")
     logs = [*(dcgm or []), *(smi or [])]

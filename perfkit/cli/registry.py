@@ -31,6 +31,7 @@ COMMANDS = (
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("stages", "Which stage holds the requests, at work or waiting?"),
+    Command("layer2", "Which line of which thread waits or burns?"),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("run", "Run a command with ranges around functions of your choice."),
     Command("import", "Judge what another load tool measured, as a sweep.", module="import_results"),

@@ -100,9 +100,7 @@ async def _drive(driver: Driver, pulse: Pulse, process: int, processes: int, beg
     gc.disable()
     try:
         with in_time(processes) as ahead:
-            pulse.start(
-                {"process": process, "connections": driver.connections.opened, "real_time": ahead}
-            )
+            pulse.start({"process": process, "connections": driver.connections.opened, "real_time": ahead})
             return await driver.run(begin_ns)
     finally:
         gc.enable()

@@ -1,0 +1,92 @@
+"""Which thread the verdict is of: the one asked for, else an engine's loop, else the one with most work.
+
+A capture holds a dozen threads of which most do nothing but wait: a verdict over all of them is one over how
+many threads happen to exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from layers.evidence.wording import counted, first_few
+from layers.layer2_stacks.entries import LOOPS
+from layers.layer2_stacks.model import Scope, ScopeAnalysis, StackAnalysis
+from parsers.errors import UsageError
+
+NAMED = 8
+"""Threads that a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What somebody asks for: a thread by its name or id, an entry function; empty: perfkit chooses."""
+
+    thread: str = ""
+    entry: str = ""
+
+
+ANY_THREAD = Choice()
+
+
+def choose(
+    scopes: Sequence[ScopeAnalysis], choice: Choice, active: StackAnalysis | None = None
+) -> tuple[ScopeAnalysis, str]:
+    """The scope and why; `active` captures tell who is on a CPU. UsageError where nothing fits the choice."""
+    asked = [s for s in scopes if _fits(s.scope, choice)]
+    if not asked:
+        there = first_few((s.scope.name for s in scopes), NAMED)
+        raise UsageError(f"{_words(choice)}: no such thread in these captures; there is {there}")
+    best = max(asked, key=lambda s: (is_loop_scope(s.scope), _work(s, active), s.total_ticks, _is_main(s)))
+    if choice != ANY_THREAD:
+        return best, f"asked for by {_words(choice)}"
+    if is_loop_scope(best.scope):
+        return best, f"{best.scope.entry} is the loop of an engine"
+    if len(scopes) == 1:
+        return best, "there is no other"
+    return best, f"it has most ticks outside of waits of {counted(len(scopes), 'thread')}"
+
+
+def is_loop_scope(scope: Scope) -> bool:
+    """Whether it enters at a known loop of an engine."""
+    return LOOPS.fullmatch(scope.entry) is not None
+
+
+def same_thread(scope: Scope, among: Sequence[ScopeAnalysis]) -> ScopeAnalysis | None:
+    """The same thread in captures of another mode: by its ids, else by its name and entry, else by its name.
+
+    None where none of these tells one thread.
+    """
+    rules: tuple[Callable[[Scope], bool], ...] = (
+        lambda other: other == scope,
+        lambda other: (
+            bool(scope.thread_ids) and (other.pids, other.thread_ids) == (scope.pids, scope.thread_ids)
+        ),
+        lambda other: (other.thread_name, other.entry) == (scope.thread_name, scope.entry),
+        lambda other: bool(scope.thread_name) and other.thread_name == scope.thread_name,
+    )
+    for rule in rules:
+        found = [s for s in among if rule(s.scope)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _is_main(scope: ScopeAnalysis) -> bool:
+    return scope.scope.thread_name == "MainThread"
+
+
+def _fits(scope: Scope, choice: Choice) -> bool:
+    by_thread = choice.thread in ("", scope.thread_name) or choice.thread in scope.thread_ids
+    return by_thread and choice.entry in ("", scope.entry)
+
+
+def _words(choice: Choice) -> str:
+    told = (("--thread", choice.thread), ("--entry", choice.entry))
+    return " ".join(f"{option} {value}" for option, value in told if value)
+
+
+def _work(scope: ScopeAnalysis, active: StackAnalysis | None) -> int:
+    running = same_thread(scope.scope, active.scopes) if active else None
+    of = running if active is not None else scope
+    return of.total_ticks - of.waiting.hits if of is not None else 0

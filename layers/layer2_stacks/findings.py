@@ -1,0 +1,156 @@
+"""What somebody should do about a thread: findings with their strength, negative ones included.
+
+The first one is the verdict in a sentence. Then the lines that stand out, what is ruled out, and whether a
+cost is a one-off where captures were taken later as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from layers.evidence.finding import Finding, FindingKind
+from layers.evidence.guard import Checked
+from layers.evidence.measurement import Artifact, Measurement
+from layers.evidence.strength import Judgement, judge_strength
+from layers.evidence.strength_table import Stacks
+from layers.evidence.wording import limit, pct
+from layers.layer2_stacks import measurements as named
+from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
+from layers.layer2_stacks.compare import LineChange, Steadiness
+from layers.layer2_stacks.model import Row
+from layers.layer2_stacks.reading import Reading
+from layers.layer2_stacks.wording import counts, interval, line
+from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, word_of
+
+NO_WORD = "the captures do not tell which word it is"
+LINES_TOLD = 3
+"""Findings on single lines; the table has more."""
+
+
+def findings_of(
+    reading: Reading,
+    guards: Sequence[Checked],
+    measured: Sequence[Measurement],
+    artifacts: Sequence[Artifact],
+    *,
+    kernel_agrees: bool = False,
+    later: Sequence[LineChange] = (),
+) -> list[Finding]:
+    """Of the thread; `kernel_agrees`: schedstat says the same of its time on a CPU."""
+    word, (decides, _) = word_of(reading), deciding(reading)
+    main = reading.main
+    agree = all(share.agrees is not False for share in (decides, *(row.share for row in main.lines[:1])))
+    facts = Stacks(main.total_ticks, sum(1 for n in main.ticks if n), agree)
+    doubt = NO_WORD if word is Word.UNDECIDED else ""
+    judged = judge_strength(facts, guards, clear=True, methods_agree=kernel_agrees, doubt=doubt)
+    if judged is None:
+        return []
+    found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
+    return [*found.verdict(), *found.ruled_out(), *found.lines(), *found.over_time(later)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The thread, its word, how far what is said of it carries, and its measurements."""
+
+    reading: Reading
+    word: Word
+    judged: Judgement
+    measured: tuple[Measurement, ...]
+    artifacts: tuple[Artifact, ...]
+
+    def verdict(self) -> Iterator[Finding]:
+        tops = [named.leaf_name(named.key_of(row)) for row in self.reading.main.lines[:1]]
+        shares = (named.WAITING, named.ON_CPU, named.HOLDS_LOCK)
+        kind = FindingKind.VERDICT
+        yield self._finding(because(self.reading), next_step(self.reading), *shares, *tops, kind=kind)
+
+    def ruled_out(self) -> Iterator[Finding]:
+        """What the verdict says is not worth a look."""
+        kind, main = FindingKind.CONSEQUENCE, self.reading.main
+        if self.word is Word.BLOCKED and self.reading.idle is not None:
+            own = next((row for row in main.lines if row.wait is None), None)
+            most = (
+                f"the first line that does not wait is {line(own)} {interval(own.share)}"
+                if own
+                else "all wait"
+            )
+            said = f"this thread's own code is not the limit: {most} ({counts(main)})"
+            advice = "do not tune this thread's Python before its wait is explained"
+        elif self.word in (Word.BURNING, Word.NOTHING) and self.reading.idle is not None:
+            said = f"waiting is not what this thread does: {interval(main.waiting)} of its ticks"
+            advice = "leave locks and queues of this thread alone at this load"
+        else:
+            return
+        yield self._finding(said, advice, named.WAITING, negative=True, kind=kind)
+
+    def lines(self) -> Iterator[Finding]:
+        """The lines that stand out by their interval, and the bound on what is not seen."""
+        for row in self.reading.main.lines[:LINES_TOLD]:
+            if row.share.low >= STANDS_OUT:
+                yield self._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))
+
+    def over_time(self, later: Sequence[LineChange]) -> Iterator[Finding]:
+        """Whether a line that stands out was there later on, too."""
+        for change in later:
+            if change.before.low < STANDS_OUT:
+                continue
+            said = f"{change.place}: {interval(change.before)} at first, {interval(change.after)} later"
+            if change.steadiness is Steadiness.ONE_OFF:
+                text, advice = f"a one-off cost: {said}", "it is paid at the start: warm up, or leave it"
+            elif change.steadiness is Steadiness.STEADY:
+                text, advice = f"a steady tax: {said}", "it is paid all the time: worth taking away"
+            else:
+                continue
+            yield self._finding(text, advice, named.leaf_name((change.where, change.function)))
+
+    def _finding(
+        self,
+        statement: str,
+        recommendation: str,
+        *names: str,
+        negative: bool = False,
+        kind: FindingKind = FindingKind.OBSERVATION,
+    ) -> Finding:
+        return Finding(
+            statement=statement,
+            strength=self.judged.strength,
+            rule=self.judged.rule,
+            recommendation=recommendation,
+            negative=negative,
+            measurements=tuple(m for m in self.measured if m.name in names),
+            artifacts=self.artifacts,
+            scope=self.reading.scope.name,
+            kind=kind,
+        )
+
+
+def _names(row: Row) -> tuple[str, str]:
+    key = named.key_of(row)
+    return named.leaf_name(key), named.cpu_name(key)
+
+
+def _line_text(row: Row) -> str:
+    callers = [part for part in row.callers if part.hits]
+    reached = f", from {callers[0].name}" if callers else ""
+    waits = f", waiting for {row.wait}" if row.wait is not None else ""
+    return f"{line(row)} holds {interval(row.share)}{waits}{reached}; of all samples it is {pct(row.of_all)}"
+
+
+def _line_advice(row: Row, reading: Reading) -> str:
+    if row.wait is not None:
+        return AFTER_WAIT[row.wait]
+    running = reading.lines.get(named.key_of(row))
+    if running is None:
+        return f"without it this thread gets {_faster(row)} faster at most"
+    if running.high < row.share.low:
+        return f"it blocks there: on a CPU it is for {interval(running)} of the time. What does it call in C?"
+    faster = f"Without it the thread gets {_faster(row)} faster at most"
+    return f"it works there: {interval(running)} on a CPU. {faster}"
+
+
+def _faster(row: Row) -> str:
+    """Amdahl's law; a line that holds everything leaves no thread to be faster."""
+    left = 1.0 - row.share.value
+    return limit(round(1 / left - 1, 3)) if left > 0 else "no end of times"

@@ -1,0 +1,181 @@
+"""Layer 2's names of the JSON contract: `captures` and `scopes`, and what stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from layers.evidence.guard import Checked, Effect
+from layers.evidence.wording import clipped, visible
+from layers.layer2_stacks.compare import LineChange
+from layers.layer2_stacks.facts import CaptureFacts
+from layers.layer2_stacks.model import Part, Row, ScopeAnalysis, Share, StackAnalysis
+from layers.layer2_stacks.reading import Reading, RowKey
+from layers.layer2_stacks.recording import Target
+
+LEAVES, ROLL_UPS, LEAVES_OF_OTHERS = 100, 20, 10
+"""Rows in a document: of the thread of the verdict, of its functions and packages, of every other thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCapture:
+    """One capture's facts and the guards on it."""
+
+    facts: CaptureFacts
+    guards: tuple[Checked, ...]
+
+    @property
+    def void(self) -> bool:
+        """Whether it is left out."""
+        return any(g.fired and g.effect is Effect.VOID for g in self.guards)
+
+
+def sections(
+    captures: Sequence[JudgedCapture],
+    analyses: Sequence[StackAnalysis],
+    reading: Reading | None,
+    target: Target | None,
+    unread: Sequence[str],
+    changes: Sequence[LineChange] = (),
+) -> dict[str, Any]:
+    """`captures` are all that were given, `scopes` those of the sound ones, by mode."""
+    told = {
+        "captures": [_capture(one) for one in captures],
+        "scopes": [_scope(scope, a, reading) for a in analyses for scope in a.scopes],
+        "thread": _thread(reading) if reading else None,
+        "target": msgspec.to_builtins(target) if target else None,
+        "later": [change_entry(change) for change in changes],
+        "lost": [visible(text) for text in (*unread, *(loss for one in captures for loss in _losses(one)))],
+    }
+    return dict(clipped(told))
+
+
+def _capture(one: JudgedCapture) -> dict[str, Any]:
+    facts, told = one.facts, one.facts.told
+    entry = {
+        "file": facts.capture.recorded.path,
+        "mode": str(facts.mode),
+        "mode_from": str(facts.capture.mode_from),
+        "samples": facts.samples,
+        "ticks": facts.ticks,
+        "threads": len(facts.threads),
+        "expected_ticks": told.expected_ticks,
+        "errors": told.errors,
+        "lagged": bool(told.lags_s) if facts.capture.log else None,
+        "largest_lag_s": max(told.lags_s, default=None),
+        "rate_hz": told.rate_hz,
+        "asked_s": told.asked_s,
+        "wall_s": told.wall_s,
+        "profiler": told.profiler or None,
+        "flags": sorted(told.flags) if told.flags is not None else None,
+        "void": one.void,
+        "why_void": [g.title for g in one.guards if g.fired and g.effect is Effect.VOID],
+    }
+    return _known(entry)
+
+
+def _losses(one: JudgedCapture) -> list[str]:
+    return [f"{one.facts.capture.recorded.path}: {loss.what}" for loss in one.facts.capture.recorded.losses]
+
+
+def _thread(reading: Reading) -> dict[str, Any]:
+    """The thread of the verdict: whose, why it was chosen, and its time in all modes."""
+    entry = {
+        "scope": reading.scope.name,
+        "mode": str(reading.mode),
+        "why": reading.why,
+        "others": reading.others,
+        "waiting": share_entry(reading.main.waiting),
+        "on_cpu": share_entry(reading.on_cpu) if reading.on_cpu else None,
+        "holds_lock": share_entry(reading.holds_lock) if reading.holds_lock else None,
+        "smallest_visible": reading.main.smallest_visible,
+    }
+    return _known(entry)
+
+
+def _scope(scope: ScopeAnalysis, of: StackAnalysis, reading: Reading | None) -> dict[str, Any]:
+    chosen = reading is not None and reading.scopes.get(of.mode) is scope
+    running = reading.lines if reading is not None and chosen else {}
+    leaves = scope.lines[: LEAVES if chosen else LEAVES_OF_OTHERS]
+    return {
+        "scope": scope.scope.name,
+        "mode": str(of.mode),
+        "chosen": chosen,
+        "ticks": scope.total_ticks,
+        "ticks_by_capture": list(scope.ticks),
+        "of_all": scope.total_ticks / of.samples,
+        "pids": list(scope.scope.pids),
+        "thread_ids": list(scope.scope.thread_ids),
+        "threads_known": scope.scope.threads_known,
+        "entry": scope.scope.entry,
+        "entry_ticks": scope.entry_ticks,
+        "startup_ticks": scope.startup_ticks,
+        "forked_ticks": scope.forked_ticks,
+        "inherited_ticks": scope.inherited_ticks,
+        "waiting": share_entry(scope.waiting),
+        "waits": [{"for": part.name, "n": part.hits} for part in scope.waits],
+        "smallest_visible": scope.smallest_visible,
+        "leaves": [_row(row, running) for row in leaves],
+        "leaves_left_out": len(scope.lines) - len(leaves),
+        "functions": [_row(row, {}) for row in scope.functions[:ROLL_UPS]] if chosen else [],
+        "packages": [_row(row, {}) for row in scope.packages[:ROLL_UPS]] if chosen else [],
+    }
+
+
+def _row(row: Row, running: Mapping[RowKey, Share]) -> dict[str, Any]:
+    """`n` counts the ticks that the share is of; `on_cpu` is what the line holds of the thread's time."""
+    on_cpu = running.get((row.where, row.function))
+    entry = {
+        "where": row.where,
+        "function": row.function,
+        **share_entry(row.share),
+        "of_all": row.of_all,
+        "wait": str(row.wait) if row.wait else None,
+        "on_cpu": share_entry(on_cpu) if on_cpu else None,
+        "callers": _parts(row.callers),
+        "native": _parts(row.native),
+        "merges": _parts(row.merges),
+    }
+    return _known(entry)
+
+
+def _parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    return [{"name": part.name, "n": part.hits} for part in parts]
+
+
+def share_entry(share: Share) -> dict[str, Any]:
+    """A share with its interval."""
+    entry = {
+        "share": share.value,
+        "low": share.low,
+        "high": share.high,
+        "n": share.ticks,
+        "hits": share.hits,
+        "method": share.method,
+        "by_capture": list(share.per_capture),
+        "agrees": share.agrees,
+    }
+    return _known(entry)
+
+
+def change_entry(change: LineChange) -> dict[str, Any]:
+    """One line of a comparison."""
+    return {
+        "where": change.where,
+        "function": change.function,
+        "before": share_entry(change.before),
+        "after": share_entry(change.after),
+        "difference": change.difference,
+        "low": change.low,
+        "high": change.high,
+        "clear": change.clear,
+        "steadiness": str(change.steadiness),
+    }
+
+
+def _known(entry: dict[str, Any]) -> dict[str, Any]:
+    """Without what was not measured."""
+    return {name: value for name, value in entry.items() if value is not None}

@@ -1,0 +1,80 @@
+"""`perfkit layer2`: on which line of which thread the time goes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from parsers.errors import UsageError
+from perfkit.cli import options, output
+from perfkit.cli.record import record_result
+
+
+def layer2(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Captures: files, folders, or quoted glob patterns."),
+    ] = None,
+    raw: Annotated[
+        list[str] | None,
+        typer.Option("--raw", metavar="FILE", help="A capture (py-spy raw or speedscope); may be repeated."),
+    ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="What py-spy printed, or a terminal's text (default: NAME.log, NAME.stdout… beside a file).",
+        ),
+    ] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="How they were recorded: idle (with --idle), active (without) or gil; for some files alone "
+            "active=PATTERN. May be repeated.",
+        ),
+    ] = None,
+    thread: Annotated[
+        str, typer.Option("--thread", metavar="NAME", help="The thread to judge, by its name or id.")
+    ] = "",
+    entry: Annotated[
+        str, typer.Option("--entry", metavar="FUNCTION", help="The thread to judge, by its entry function.")
+    ] = "",
+    later: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--later", metavar="FILE", help="Captures taken long after: is a cost one-off or steady?"
+        ),
+    ] = None,
+    json: options.Json = False,
+    investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
+    no_record: options.NoRecord = False,
+) -> int:
+    """Which line of which thread waits or burns, of what share of its time, and how sure is that?
+
+    Reads captures of `py-spy record --format raw` and speedscope, with or without --idle, and what py-spy
+    printed beside them. Several captures of one service belong together.
+
+    Example: perfkit layer2 --raw idle_1.raw --raw idle_2.raw --raw idle_3.raw --mode idle
+    """
+    from layers.layer2_stacks.choice import Choice
+    from layers.layer2_stacks.judge import judge
+    from perfkit.cli.layer2_files import read_captures
+    from perfkit.cli.layer2_view import show_layer2
+
+    names = [*(raw or []), *(files or [])]
+    if not names:
+        raise UsageError("name captures: perfkit layer2 --raw FILE (perfkit layer2 --help)")
+    started = datetime.now(UTC)
+    read = read_captures(names, later or [], log or [], mode or [])
+    result = judge(read.captures, choice=Choice(thread, entry), later=read.later, unread=read.lost)
+    try:
+        if not no_record:
+            record_result(investigation, result, started, read.artifacts)
+    finally:  # what was found is shown even where it cannot be kept
+        code = output.finish(result, as_json=json, show=show_layer2)
+    return code

@@ -1,0 +1,76 @@
+"""The captures that `perfkit layer2` is given by name: those to judge, and later ones to set beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import PurePath
+
+from layers.collectors.named_files import find_files
+from layers.evidence.measurement import Artifact
+from layers.evidence.wording import counted, first_few
+from layers.layer2_stacks.collect import collect_captures, stack_files_in
+from layers.layer2_stacks.model import Capture, Mode
+from parsers.errors import UnreadableInput, UsageError
+from perfkit.cli import output
+
+MODES = [str(mode) for mode in Mode if mode is not Mode.UNKNOWN]
+NO_STACKS = "no file of stacks in it (.raw, .json, .speedscope, .folded, .collapsed)"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCaptures:
+    """What was read; `lost`: files that could not be, and logs that belong to none of them."""
+
+    captures: tuple[Capture, ...]
+    later: tuple[Capture, ...]
+    artifacts: tuple[Artifact, ...]
+    lost: tuple[str, ...]
+
+
+def read_captures(
+    names: Sequence[str], later: Sequence[str], logs: Sequence[str], modes: Sequence[str]
+) -> ReadCaptures:
+    """Files, folders and patterns; UsageError for a mode that there is not."""
+    told = ToldModes.parse(modes)
+    first, late = (find_files(some, stack_files_in, NO_STACKS) for some in (names, later))
+    paths = list(dict.fromkeys([*first, *late]))
+    with output.progress(f"reading {counted(len(paths), 'capture')}", len(paths)) as step:
+        collected = collect_captures(paths, logs, told.of, step)
+    captures, after = (
+        tuple(c for c in collected.captures if (c.recorded.path in late) is is_late)
+        for is_late in (False, True)
+    )
+    if not captures:
+        raise UnreadableInput(first_few(collected.unread) or f"{names[0]}: is given as --later as well")
+    lost = (*collected.unread, *collected.unused_logs)
+    return ReadCaptures(captures, after, collected.artifacts, lost)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldModes:
+    """What --mode says: one for all files, and patterns of names with their own, of which the last that fits
+    counts."""
+
+    for_all: Mode | None
+    patterns: tuple[tuple[str, Mode], ...]
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> ToldModes:
+        """`idle`, or `active=PATTERN`; UsageError for anything else."""
+        pairs = [(text.partition("=")[2], _mode(text)) for text in texts]
+        alone = [mode for pattern, mode in pairs if not pattern]
+        return cls(alone[-1] if alone else None, tuple(pair for pair in reversed(pairs) if pair[0]))
+
+    def of(self, path: str) -> Mode | None:
+        """None where nothing is said of this file."""
+        fits = (mode for pattern, mode in self.patterns if fnmatch(PurePath(path).name, pattern))
+        return next(fits, self.for_all)
+
+
+def _mode(text: str) -> Mode:
+    word = text.partition("=")[0]
+    if word not in MODES:
+        raise UsageError(f"--mode {text}: say {', '.join(MODES[:-1])} or {MODES[-1]}, or MODE=PATTERN")
+    return Mode(word)

@@ -1,0 +1,185 @@
+"""The words of Layer 2, by the intervals of a thread's shares; strength, findings and what is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from layers.evidence.finding import FindingKind, Strength
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit
+from layers.layer2_stacks.choice import Choice
+from layers.layer2_stacks.judge import judge
+from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
+from parsers.errors import UsageError
+from parsers.stack_model import Stack, ThreadName
+from tests.stack_builders import LOOP, capture, captures, recording, said, stack
+
+FULL = "Scheduler.event_loop_normal /srv/a/engine.py 53"
+QUEUE = f"{FULL};Queue.get queue.py 171;Condition.wait threading.py 327"
+BURN = f"{FULL};burn /srv/a/engine.py 14"
+LOAD = LoadEvidence("the server's counters", 40, 8.0, None)
+
+
+def watched(n: int, *stacks: Stack, **how: Any) -> list[Capture]:
+    return captures(n, *stacks, recording=recording(load=LOAD), **how)
+
+
+def spread(total: int, lines: int) -> list[Stack]:
+    """Ticks over as many lines, each of a function of its own."""
+    return [stack(f"{FULL};f{n} /srv/a/engine.py {100 + n}", total // lines) for n in range(lines)]
+
+
+def word(of: list[Capture]) -> str:
+    return judge(of).verdict.word
+
+
+def test_a_thread_that_waits_is_blocked_and_in_what() -> None:
+    result = judge(watched(3, stack(QUEUE, 400), stack(FULL, 99)))
+    assert (result.verdict.word, result.verdict.exit_code) == ("blocked", Exit.OK)
+    assert "waits for 80.2 % [78.1, 82.1], limit 50 %; queue 80.2 %" in result.verdict.because
+    assert "perfkit stages" in result.verdict.next_step
+    (verdict,) = [f for f in result.findings if f.kind is FindingKind.VERDICT]
+    assert (verdict.strength, "3 captures that agree" in verdict.rule) == (Strength.STRONG, True)
+    (negative,) = [f for f in result.findings if f.negative]
+    assert "own code is not the limit" in negative.statement
+
+
+def test_a_thread_on_a_cpu_at_one_line_burns_it() -> None:
+    both = [*watched(3, stack(BURN, 200), *spread(299, 10)), *watched(3, stack(BURN, 190), mode=Mode.ACTIVE)]
+    both[3:] = watched(3, stack(BURN, 190), *spread(280, 10), mode=Mode.ACTIVE)
+    result = judge(both)
+    assert (result.verdict.word, result.verdict.exit_code) == ("burning-cpu", Exit.OK)
+    assert "38.1 % [" in result.verdict.because and "/srv/a/engine.py:14 (burn)" in result.verdict.because
+    (line,) = [f for f in result.findings if f.statement.startswith("/srv/a/engine.py:14")]
+    assert "it works there" in line.recommendation
+
+
+def test_a_line_with_time_and_no_cpu_blocks_in_a_call() -> None:
+    item = stack(f"{FULL};sample /srv/a/engine.py 30", 400)
+    both = [*watched(3, item, stack(BURN, 99)), *watched(3, stack(BURN, 95), mode=Mode.ACTIVE)]
+    result = judge(both)
+    assert result.verdict.word == "blocked"
+    assert "works on a CPU for 19.0 %" in result.verdict.because and "engine.py:30" in result.verdict.because
+    assert "--native" in result.verdict.next_step
+
+
+def test_nothing_stands_out_of_many_equal_lines() -> None:
+    assert word(watched(3, *spread(480, 40))) == "nothing-stands-out"
+    assert word(watched(3, *spread(480, 40), mode=Mode.ACTIVE)) == "nothing-stands-out"
+    together = [stack(f"{FULL};f /srv/a/engine.py {100 + n}", 12) for n in range(40)]
+    assert word(watched(3, *together)) == "undecided", "their function holds all of it"
+
+
+def test_idle_captures_alone_do_not_say_whether_a_line_works() -> None:
+    result = judge(watched(3, stack(BURN, 499)))
+    assert (result.verdict.word, result.verdict.exit_code) == ("undecided", Exit.NO_CONCLUSION)
+    assert "--idle alone does not tell" in result.verdict.because
+    assert "without --idle" in result.verdict.next_step
+    assert [f.strength for f in result.findings if f.kind is FindingKind.VERDICT] == [Strength.WEAK]
+
+
+def test_active_captures_say_nothing_of_time_without_the_number_of_looks() -> None:
+    alone = captures(3, stack(BURN, 300), mode=Mode.ACTIVE, log=None)
+    result = judge(alone)
+    assert result.verdict.word == "undecided" and "no log tells" in result.verdict.because
+    assert "on_cpu" not in result.sections["thread"] and "--log" in result.verdict.next_step
+
+
+def test_few_active_ticks_are_a_thread_that_is_blocked_somewhere() -> None:
+    result = judge(watched(3, stack(BURN, 80), mode=Mode.ACTIVE))
+    assert result.verdict.word == "blocked" and "no capture without --idle tells" in result.verdict.because
+    assert "record with --idle" in result.verdict.next_step
+
+
+def test_the_holder_of_the_interpreters_lock_burns_a_cpu() -> None:
+    assert word(watched(3, stack(BURN, 480), mode=Mode.GIL)) == "burning-cpu"
+    few = judge(watched(3, stack(BURN, 48), mode=Mode.GIL))
+    assert few.verdict.word == "undecided" and "--gil does not tell" in few.verdict.because
+
+
+def test_an_interval_on_both_sides_of_the_threshold_is_no_word() -> None:
+    half = captures(3, stack(QUEUE, 20), stack(FULL, 20), log=said(40, seconds=2))
+    result = judge(half)
+    assert result.verdict.word == "undecided" and "on both sides of 50 %" in result.verdict.because
+
+
+def test_a_doubt_leaves_the_word_with_a_question_mark() -> None:
+    result = judge(watched(1, stack(QUEUE, 499)))
+    assert (result.verdict.headline, result.verdict.exit_code) == ("BLOCKED?", Exit.NO_CONCLUSION)
+    assert {f.strength for f in result.findings} == {Strength.WEAK}
+
+
+def test_captures_that_differ_by_more_than_chance_are_no_strong_finding() -> None:
+    some = [*watched(2, stack(QUEUE, 480), stack(FULL, 19)), *watched(1, stack(QUEUE, 430), stack(FULL, 69))]
+    (verdict,) = [f for f in judge(some).findings if f.kind is FindingKind.VERDICT]
+    assert verdict.strength is Strength.MEDIUM
+
+
+def test_a_cost_that_is_gone_later_is_a_one_off() -> None:
+    compile_it = stack(f"{FULL};compile /srv/a/engine.py 70", 150)
+    early = watched(3, compile_it, stack(BURN, 349))
+    for late, what in ((watched(3, stack(BURN, 499)), "one-off"), (early, "steady")):
+        result = judge(early, later=late)
+        (told,) = [f for f in result.findings if "engine.py:70" in f.statement and what in f.statement]
+        assert what in {c["steadiness"] for c in result.sections["later"] if c["where"].endswith(":70")}
+        assert told.negative is False
+    assert judge(early).sections["later"] == []
+
+
+def test_the_kernel_that_says_the_same_is_a_second_method() -> None:
+    cpu = ThreadCpu(7, "MainThread", 24.0, 0.5, 25.0)
+    own = recording(load=LOAD, threads=(cpu,))
+    some = [
+        *captures(2, stack(BURN, 490), mode=Mode.ACTIVE, recording=own),
+        *captures(1, stack(BURN, 450), mode=Mode.ACTIVE, recording=own),
+    ]
+    (verdict,) = [f for f in judge(some).findings if f.kind is FindingKind.VERDICT]
+    assert verdict.rule.startswith("two methods agree")
+
+
+def test_the_loop_of_an_engine_is_chosen_before_busier_threads() -> None:
+    other = ThreadName("8", "tokenizer")
+    result = judge(watched(3, stack(QUEUE, 499), stack("encode /srv/a/t.py 3", 499, other)))
+    assert result.sections["thread"]["scope"].startswith("MainThread in event_loop_normal")
+    assert "is the loop of an engine" in result.sections["thread"]["why"]
+
+
+def test_without_a_loop_the_thread_with_most_work_is_chosen() -> None:
+    other = ThreadName("8", "worker")
+    waits = stack("main /srv/a/m.py 1;Queue.get queue.py 171", 499)
+    result = judge(watched(3, waits, stack("run /srv/a/w.py 3", 499, other)))
+    assert result.sections["thread"]["scope"] == "worker in run"
+    assert result.sections["thread"]["others"] == 1
+
+
+@pytest.mark.parametrize("choice", [Choice(thread="worker"), Choice(thread="8"), Choice(entry="run")])
+def test_a_thread_is_chosen_by_name_id_or_entry(choice: Choice) -> None:
+    some = watched(3, stack(QUEUE, 499), stack("run /srv/a/w.py 3", 499, ThreadName("8", "worker")))
+    assert judge(some, choice=choice).sections["thread"]["scope"] == "worker in run"
+    with pytest.raises(UsageError, match="no such thread in these captures; there is MainThread"):
+        judge(some, choice=Choice(thread="nobody"))
+
+
+def test_a_share_of_all_samples_stands_beside_that_of_the_thread() -> None:
+    idle_pool = [stack("f /srv/a/p.py 1", 499, ThreadName(str(n), f"pool-{n}")) for n in range(9)]
+    result = judge(watched(3, stack(BURN, 499), *idle_pool))
+    (chosen,) = [s for s in result.sections["scopes"] if s["chosen"]]
+    assert chosen["leaves"][0]["share"] == 1.0 and chosen["leaves"][0]["of_all"] == pytest.approx(0.1)
+
+
+def test_measurements_are_of_ticks_with_each_captures_own_share() -> None:
+    result: Result = judge(watched(3, stack(QUEUE, 400), stack(FULL, 99)))
+    waiting = next(m for m in result.measurements if m.name == "waiting_share")
+    assert (waiting.n, waiting.n_unit, waiting.unit) == (3 * 499, "ticks", "share")
+    assert waiting.raw == pytest.approx((400 / 499,) * 3) and "--idle" in waiting.method
+
+
+def test_one_capture_of_another_loop_does_not_join_the_thread() -> None:
+    mine, theirs = (
+        capture(stack(LOOP, 499), name="a"),
+        capture(stack("run_busy_loop core.py 3", 499), name="b"),
+    )
+    assert len(judge([mine, theirs]).sections["scopes"]) == 2
