@@ -108,8 +108,8 @@ def _clear(changes: Sequence[LineChange]) -> list[LineChange]:
 
     if not changes:
         return []
-    allowed = false_discovery_control([_p_value(change) for change in changes])
-    return [replace(c, clear=c.clear and bool(p <= 1 - CONFIDENCE)) for c, p in zip(changes, allowed, strict=True)]
+    allowed = false_discovery_control([_p_value(change) for change in changes]) <= 1 - CONFIDENCE
+    return [replace(c, clear=c.clear and bool(may)) for c, may in zip(changes, allowed, strict=True)]
 
 
 def _p_value(change: LineChange) -> float:
