@@ -136,8 +136,13 @@ def test_a_terminals_text_with_several_runs_is_one_log(
 
 def test_a_speedscope_file_is_read_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.json"
-    profile = {"type": "sampled", "name": 'Thread 7 "MainThread"', "unit": "seconds"}
-    profile |= {"samples": [[0]] * 40, "weights": [0.05] * 40}
+    profile = {
+        "type": "sampled",
+        "name": 'Thread 7 "MainThread"',
+        "unit": "seconds",
+        "samples": [[0]] * 40,
+        "weights": [0.05] * 40,
+    }
     shared = {"frames": [{"name": "event_loop_normal", "file": "engine.py", "line": 9}]}
     path.write_text(json.dumps({"profiles": [profile], "shared": shared, "exporter": "py-spy@0.4.3"}))
     made = document(capsys, "layer2", str(path), "--mode", "idle")
