@@ -19,9 +19,7 @@ def find_all(text: bytes, literals: tuple[bytes, ...]) -> list[int]:
     found.
     """
     found = [
-        start
-        for searcher in _searchers(literals)
-        for _, start, _ in searcher.find_matches_as_indexes(text)
+        start for searcher in _searchers(literals) for _, start, _ in searcher.find_matches_as_indexes(text)
     ]
     found.sort()
     return found

@@ -150,9 +150,7 @@ def _inventory(parts: Parts, moved: int) -> list[CategoryCount]:
     return rows
 
 
-def _recorded(
-    parts: Parts, host: Chunk, categories: Sequence[str], sparsely: bool
-) -> tuple[int, int] | None:
+def _recorded(parts: Parts, host: Chunk, categories: Sequence[str], sparsely: bool) -> tuple[int, int] | None:
     """The recorded window: the profiler's own span, else first to last event (unknown where not all were
     decoded).
     """

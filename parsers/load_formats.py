@@ -90,7 +90,7 @@ def _of_objects(read: ResultText) -> list[ReportedRun]:
     found = next((one for fields in objects for one in FORMATS if one.knows(fields)), None)
     if found is None:
         keys = ", ".join(str(key) for key in list(objects[0].values)[:8])
-        raise _unknown(read.path, f"its keys are {keys[:3 * QUOTED_CHARACTERS]}")
+        raise _unknown(read.path, f"its keys are {keys[: 3 * QUOTED_CHARACTERS]}")
     return list(found.read(_known(objects, found)))
 
 

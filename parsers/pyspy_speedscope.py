@@ -22,7 +22,10 @@ from parsers.text_stream import READ_BYTES, TextStream, open_text
 FORMAT = "py-spy speedscope"
 MAX_TEXT_BYTES = 1 << 30
 """Real files reach 1 GB (speedscope #340); the decoded samples take several times that in memory."""
-NAME = re.compile(r'(?:Process (\d{1,10}) )?Thread (\d{1,20}|0x[0-9A-Fa-f]{1,16})(?: "(.*)")?', re.DOTALL)
+PROCESS = r"Process (?P<pid>\d{1,10})"
+THREAD = r'Thread (?P<id>\d{1,20}|0x[0-9A-Fa-f]{1,16})(?: "(?P<name>.*)")?'
+NAME = re.compile(rf"(?:{PROCESS})?(?:(?:^|(?<=\d) ){THREAD})?", re.DOTALL)
+"""What py-spy writes, and a process alone: so perfkit names stacks whose threads are not known."""
 UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 """py-spy writes seconds since 0.3.8, and `none` with a weight of 1 before."""
 NO_UNIT = "none"
@@ -163,6 +166,6 @@ def _named(name: str) -> tuple[tuple[ProcessName, ...], ThreadName | None]:
     """py-spy's `Process P Thread T "name"`; another tool's name is that of a thread without an id."""
     found = NAME.fullmatch(name)
     if found is None:
-        return (), ThreadName("", name) if name else None
-    processes = (ProcessName(int(found[1]), ""),) if found[1] else ()
-    return processes, ThreadName(found[2], found[3] or "")
+        return (), ThreadName("", name)
+    processes = (ProcessName(int(found["pid"]), ""),) if found["pid"] else ()
+    return processes, ThreadName(found["id"], found["name"] or "") if found["id"] else None

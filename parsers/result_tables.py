@@ -175,9 +175,7 @@ def _concurrency(cells: Cells) -> int | None:
     return int(found[0]) if found and found[0] == int(found[0]) > 0 else None
 
 
-def _one(
-    table: Table, cells: Cells, concurrency: int, arm: str, arms: Iterable[str]
-) -> ReportedRun:
+def _one(table: Table, cells: Cells, concurrency: int, arm: str, arms: Iterable[str]) -> ReportedRun:
     """The run of one arm in one row; of several arms, a column that names none is nobody's."""
     of_arm = [(c, cell) for c, cell in cells if c.arm == arm or c.kind is Kind.REPEAT]
     completed, asked = _count(of_arm, Kind.COMPLETED)
@@ -294,6 +292,4 @@ def _grid(table: Table, fields: Fields) -> Iterator[ReportedRun]:
             if rate is not None and column.concurrency is not None:
                 at_load = [(c, text) for c, text in cells if c.concurrency == column.concurrency]
                 shed, asked = _count(at_load, Kind.SHED)
-                yield _run(
-                    table, column.concurrency, rate=rate[0], shed=shed, asked=asked, settings=settings
-                )
+                yield _run(table, column.concurrency, rate=rate[0], shed=shed, asked=asked, settings=settings)
