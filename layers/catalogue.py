@@ -32,6 +32,8 @@ from layers.layer3_sweep.guards_grid import ARMS_GUARDS, SETUP_GUARDS
 from layers.layer3_sweep.guards_import import IMPORT_GUARDS, IMPORT_PASS_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
+from layers.layer4_ab.guards_arms import ARM_GUARDS
+from layers.layer4_ab.guards_pairs import PAIR_GUARDS
 from layers.layer5_regression.guards import OUTPUT_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
@@ -102,6 +104,8 @@ CATALOGUE = gather(
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
     by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS),
+    PAIR_GUARDS,
+    ARM_GUARDS,
     OUTPUT_GUARDS,
 )
 

@@ -12,8 +12,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import stdev
 
-import numpy as np
+from layers.evidence.statistics import TAIL
 
 LEAST_FOR_SPREAD = 3
 """Two runs give one ratio, and no spread of ratios."""
@@ -47,13 +48,11 @@ class Floor:
 
     def of(self, pairs: int) -> float:
         """The log-ratio that the mean of so many pairs stays within by chance."""
-        from scipy.special import stdtrit
-
-        from layers.layer4_ab.rule import TWO_SIDED
-
         if self.single:
             return self.spread
-        return float(stdtrit(self.freedom, TWO_SIDED)) * self.spread / math.sqrt(pairs)
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, 1 - TAIL)) * self.spread / math.sqrt(pairs)
 
 
 def floor_of_runs(logs: Sequence[float], kind: FloorKind = FloorKind.MEASURED) -> Floor | None:
@@ -62,7 +61,7 @@ def floor_of_runs(logs: Sequence[float], kind: FloorKind = FloorKind.MEASURED) -
         return None
     if len(logs) < LEAST_FOR_SPREAD:
         return Floor(kind, abs(logs[1] - logs[0]), len(logs), 0)
-    return Floor(kind, math.sqrt(2) * float(np.std(logs, ddof=1)), len(logs), len(logs) - 1)
+    return Floor(kind, math.sqrt(2) * stdev(logs), len(logs), len(logs) - 1)
 
 
 def pooled(floors: Sequence[Floor]) -> Floor | None:

@@ -10,10 +10,9 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pvariance
 
-import numpy as np
-
-from layers.layer4_ab.rule import TWO_SIDED
+from layers.evidence.statistics import TAIL
 
 FIRST, SECOND = "a", "b"
 BLOCK = (FIRST, SECOND, SECOND, FIRST)
@@ -58,15 +57,17 @@ def order_effect(differences: Sequence[float], a_first: Sequence[bool]) -> Shift
     if min(len(one), len(other)) < LEAST_A_SIDE:
         return None
     freedom = len(differences) - 2
-    variance = sum(float(np.var(side)) * len(side) for side in (one, other)) / freedom
+    variance = sum(pvariance(side) * len(side) for side in (one, other)) / freedom
     error = math.sqrt(variance * (1 / len(one) + 1 / len(other))) / 2
-    value = (float(np.mean(one)) - float(np.mean(other))) / 2
+    value = (fmean(one) - fmean(other)) / 2
     return _shift(value, error, freedom, len(differences))
 
 
 def drift(positions: Sequence[float], logs: Sequence[float], is_b: Sequence[bool]) -> Shift | None:
     """How far all runs went together from the first to the last: a line through them, with an offset for B
     (least squares). None with fewer than LEAST_RUNS."""
+    import numpy as np
+
     n = len(positions)
     if n < LEAST_RUNS or len(set(positions)) < 2:
         return None
@@ -84,5 +85,5 @@ def drift(positions: Sequence[float], logs: Sequence[float], is_b: Sequence[bool
 def _shift(value: float, error: float, freedom: int, n: int) -> Shift:
     from scipy.special import stdtrit
 
-    half = float(stdtrit(freedom, TWO_SIDED)) * error
+    half = float(stdtrit(freedom, 1 - TAIL)) * error
     return Shift(value, value - half, value + half, n)

@@ -25,6 +25,7 @@ from perfkit import __version__
 from perfkit.cli import output
 from perfkit.cli.messages import complain, report_fault
 from perfkit.cli.registry import BY_NAME, COMMANDS, Command
+from perfkit.cli.spread import spread_out
 
 PROGRAM = "perfkit"
 
@@ -115,9 +116,11 @@ def build_group(name: str) -> typer.core.TyperGroup:
 
 def _run(arguments: Sequence[str]) -> int:
     _refuse_empty(arguments)
-    group = build_group(_command_name(arguments))
+    name = _command_name(arguments)
+    group = build_group(name)
+    spread = spread_out(arguments, BY_NAME[name].greedy) if name in BY_NAME else list(arguments)
     try:
-        with group.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
+        with group.make_context(PROGRAM, spread or ["--help"]) as context:
             code = group.invoke(context)
     except typer.Exit as left:
         code = left.exit_code

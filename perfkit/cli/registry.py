@@ -14,11 +14,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; `module` is needed only where the name is no Python identifier or a keyword."""
+    """One command; `module` is needed only where the name is no Python identifier or a keyword. `greedy`
+    options take every argument up to the next option, as a shell expands a pattern behind them."""
 
     name: str
     help: str
     module: str = ""
+    greedy: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """Import the command's module and return its function (or Typer)."""
@@ -26,6 +28,7 @@ class Command:
         return getattr(import_module(f"perfkit.cli.{module}"), module)
 
 
+FILES_OF_ARMS = ("--a", "--b", "--aa", "--log-a", "--log-b")
 COMMANDS = (
     Command("doctor", "Which tools and rights are here; what a missing one costs."),
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
@@ -38,6 +41,8 @@ COMMANDS = (
     Command("roofline", "Lower bounds for decode and prefill on a given GPU."),
     Command("sweep", "How do throughput, latency and accuracy go with load?"),
     Command("layer3", "The same as sweep.", "sweep"),
+    Command("ab", "Does one variable change what a server does?", greedy=FILES_OF_ARMS),
+    Command("layer4", "The same as ab.", "ab", greedy=FILES_OF_ARMS),
     Command("regress", "Are the answers still the same after a change?"),
     Command("layer5", "The same as regress.", "regress"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),

@@ -1,0 +1,144 @@
+"""From the rounds of two arms to everything that is known of the A/B. Pure, but for logs that are counted in.
+
+The primary metric decides; the others at the same load, and the primary one at other loads, are a family of
+their own that Holm's adjustment covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layers.collectors.load.plan import Load
+from layers.layer4_ab.differences import data_differences, differences
+from layers.layer4_ab.effects import effect_of, floors_beside, with_holm
+from layers.layer4_ab.gates import gates
+from layers.layer4_ab.history import history_of, machine_of
+from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, THROUGHPUT, untold_tails
+from layers.layer4_ab.model import AbAnalysis, Arm, Effect, Metric, Pair, Question, Recorded, Round
+from layers.layer4_ab.order import Shift, drift, order_effect
+from layers.layer4_ab.pairing import Paired, chosen_load, loads_of, paired, starts_of
+from layers.layer4_ab.treatment import counts
+from parsers.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known beside the arms: documents of earlier A/Bs, logs of the servers, and the arms of all
+    starts as they ran (ABBA…)."""
+
+    earlier: Sequence[Mapping[str, Any]] = ()
+    logs_a: Sequence[str] = ()
+    logs_b: Sequence[str] = ()
+    order: str = ""
+
+
+def analyse(
+    question: Question, a: Recorded, b: Recorded, again: Recorded | None = None, beside: Beside | None = None
+) -> AbAnalysis:
+    """Compare two arms; `again` are A/A runs of the same protocol. UsageError for a load or a metric that the
+    arms do not share."""
+    beside = beside or Beside()
+    load = chosen_load(a.rounds, b.rounds, question.load)
+    metric = primary_metric(question, load)
+    here = [_at(arm, load) for arm in (a, b)]
+    found = paired([*here[0], *here[1]], metric, question.drop_first, beside.order)
+    again_starts = starts_of(_at(again, load), Arm.AGAIN) if again else []
+
+    machine = machine_of([*here[0], *here[1]])
+    history = history_of(beside.earlier, machine, str(load), metric.name)
+
+    def effect(of: Metric) -> Effect | None:
+        floors = floors_beside(again_starts, of, history)
+        return effect_of(of, load, found.pairs, floors, question)
+
+    others = [e for one in METRICS if one is not metric and (e := effect(one)) is not None]
+    elsewhere = _elsewhere(question, metric, load, a, b)
+    family = with_holm([*others, *elsewhere])
+    others, elsewhere = list(family[: len(others)]), list(family[len(others) :])
+    primary, kept = effect(metric), [one.swept for s in found.starts for one in s.kept]
+    counted = [
+        counts(patterns, a, b, beside.logs_a, beside.logs_b)
+        for patterns in (question.ran, question.unblocked)
+    ]
+    return AbAnalysis(
+        question=question,
+        a=a,
+        b=b,
+        again=again,
+        load=load,
+        pairs=found.pairs,
+        starts=found.starts,
+        unpaired=found.unpaired,
+        one_sided_loads=_one_sided(a, b),
+        first_round=found.first_round,
+        two_states=found.two_states,
+        floors=floors_beside(again_starts, metric, history),
+        primary=primary,
+        others=tuple(others),
+        elsewhere=tuple(elsewhere),
+        untold_tails=tuple(untold_tails(kept)),
+        drift=_drift(found, metric),
+        order_effect=_order_effect(found.pairs, metric),
+        differences=differences(*here),
+        data_differences=data_differences(*here),
+        treatment=counted[0],
+        unblocked=counted[1],
+        gates=gates(found.starts, _kept(here[0]), _kept(here[1]), primary, others),
+    )
+
+
+def primary_metric(question: Question, load: Load) -> Metric:
+    """As declared, else throughput; of an open loop, whose throughput is what was asked, the mean end to end.
+    UsageError for a name that is no metric."""
+    if not question.metric:
+        return BY_NAME[THROUGHPUT if load.concurrency is not None else OPEN_LOOP]
+    if question.metric not in BY_NAME:
+        raise UsageError(f"--metric {question.metric}: there are {', '.join(BY_NAME)}")
+    return BY_NAME[question.metric]
+
+
+def _at(arm: Recorded, load: Load) -> list[Round]:
+    return [one for one in arm.rounds if one.swept.load == load]
+
+
+def _kept(rounds: Sequence[Round]) -> list[Round]:
+    return [one for one in rounds if not one.excluded]
+
+
+def _elsewhere(question: Question, metric: Metric, load: Load, a: Recorded, b: Recorded) -> list[Effect]:
+    """The primary metric at the other loads that both arms have; without a floor from outside, which is of
+    the load of the question."""
+    found = []
+    for other in loads_of(a.rounds):
+        if other == load or other not in loads_of(b.rounds):
+            continue
+        pairs = paired([*_at(a, other), *_at(b, other)], metric, question.drop_first).pairs
+        effect = effect_of(metric, other, pairs, (), question)
+        found += [effect] if effect is not None else []
+    return found
+
+
+def _one_sided(a: Recorded, b: Recorded) -> tuple[str, ...]:
+    loads = [set(loads_of(arm.rounds)) for arm in (a, b)]
+    sides = (("a", loads[0] - loads[1]), ("b", loads[1] - loads[0]))
+    return tuple(f"{load} (only {arm})" for arm, only in sides for load in sorted(only, key=str))
+
+
+def _drift(found: Paired, metric: Metric) -> Shift | None:
+    """Over all starts that count, where their order is told."""
+    starts = [s for s in found.ordered if s.kept and s.log(metric) is not None]
+    logs = [log for start in starts if (log := start.log(metric)) is not None]
+    return drift([float(n) for n in range(len(starts))], logs, [start.arm is Arm.B for start in starts])
+
+
+def _order_effect(pairs: Sequence[Pair], metric: Metric) -> Shift | None:
+    told = [
+        (log_b - log_a, pair.a_first)
+        for pair in pairs
+        if (log_a := pair.a.log(metric)) is not None
+        and (log_b := pair.b.log(metric)) is not None
+        and pair.a_first is not None
+    ]
+    return order_effect([d for d, _ in told], [first for _, first in told]) if told else None

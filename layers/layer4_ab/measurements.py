@@ -1,0 +1,72 @@
+"""The numbers of an A/B that its findings rest on: the ratio of each metric, the floor, what can be seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from layers.evidence.measurement import Artifact, Measurement
+from layers.layer4_ab.model import AbAnalysis, Effect
+from layers.layer4_ab.numbers import pct_of
+
+RATIO, FLOOR, DETECTABLE, FLOOR_SPREAD = "ratio", "ab_floor", "minimum_detectable_effect", "a_a_spread"
+PAIRS = "pairs of starts"
+
+
+def ab_measurements(found: AbAnalysis) -> list[Measurement]:
+    """Of every metric; the scope names metric and load."""
+    artifact = next(iter((*found.b.artifacts, *found.a.artifacts)), None)
+    return [m for effect in found.effects for m in _of_effect(effect, artifact)] + list(_floors(found))
+
+
+def scope_of(effect: Effect) -> str:
+    """`throughput_rps, 64 at a time`."""
+    return f"{effect.metric.name}, {effect.load}"
+
+
+def _of_effect(effect: Effect, artifact: Artifact | None) -> Iterator[Measurement]:
+    scope = scope_of(effect)
+    yield Measurement(
+        name=RATIO,
+        value=effect.ratio,
+        unit="B/A",
+        n=effect.pairs,
+        n_unit=PAIRS,
+        method="geometric mean of the pairs' ratios; a start is the mean of its runs",
+        artifact=artifact,
+        scope=scope,
+        raw=tuple(math.exp(log) for log in effect.logs),
+    )
+    widths = {FLOOR: effect.floor, DETECTABLE: effect.detectable}
+    for name, log in widths.items():
+        if log is not None:
+            yield Measurement(
+                name=name,
+                value=pct_of(log),
+                unit="%",
+                n=effect.pairs,
+                n_unit=PAIRS,
+                method=METHODS[name],
+                artifact=artifact,
+                scope=scope,
+            )
+
+
+METHODS = {
+    FLOOR: "highest of: repeats of an arm against itself, A/A runs, earlier A/A runs; at 95 %",
+    DETECTABLE: "effect that the whole rule claims with a chance of 80 %, by simulation at the spread found",
+}
+
+
+def _floors(found: AbAnalysis) -> Iterator[Measurement]:
+    for floor in found.floors:
+        what = "their one ratio" if floor.single else "spread of a ratio of two of them"
+        yield Measurement(
+            name=FLOOR_SPREAD,
+            value=pct_of(floor.spread),
+            unit="%",
+            n=floor.runs,
+            n_unit="A/A runs",
+            method=f"{floor.kind}: {what}",
+            scope=f"{floor.kind}, {found.load}",
+        )

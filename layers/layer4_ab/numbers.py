@@ -1,0 +1,30 @@
+"""Log-ratios as people read them: percent with a sign, ratios with the digits that mean something."""
+
+from __future__ import annotations
+
+import math
+
+from layers.layer4_ab.model import Effect
+
+
+def change(log: float) -> str:
+    """`+2.79 %`."""
+    return f"{100 * math.expm1(log):+.2f} %"
+
+
+def size(log: float) -> str:
+    """`0.82 %`: how far apart, whichever way."""
+    return f"{100 * math.expm1(abs(log)):.2f} %"
+
+
+def pct_of(log: float) -> float:
+    """A size as a number of percent."""
+    return 100 * math.expm1(abs(log))
+
+
+def interval(effect: Effect) -> str:
+    """`+2.79 % [+1.90, +3.69]`; without an interval where one pair has none."""
+    if effect.low is None or effect.high is None:
+        return f"{change(effect.mean)} (one pair: no interval)"
+    low, high = (f"{100 * math.expm1(log):+.2f}" for log in (effect.low, effect.high))
+    return f"{change(effect.mean)} [{low}, {high}]"

@@ -1,0 +1,132 @@
+"""Layer 4 as JSON: the names of the contract, and everything that was found beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from layers.evidence.wording import clipped
+from layers.layer3_sweep.model import SweepPass
+from layers.layer4_ab.floors import Floor
+from layers.layer4_ab.gates import is_safe
+from layers.layer4_ab.history import machine_of
+from layers.layer4_ab.model import AbAnalysis, Count, Effect, Pair, Round
+from layers.layer4_ab.numbers import pct_of
+from layers.layer4_ab.order import Shift
+from layers.layer4_ab.treatment import ran
+
+
+def sections(found: AbAnalysis) -> dict[str, Any]:
+    """`primary`, `treatment`, `gates`, `unblocked` of the contract, and the rest of the analysis."""
+    made = {
+        "primary": _effect(found.primary, found) if found.primary else None,
+        "treatment": {
+            "ran": ran(found.treatment),
+            "evidence": [_count(one) for one in found.treatment],
+        },
+        "gates": {name: msgspec.to_builtins(gate) for name, gate in found.gates.items()},
+        "safe": is_safe(found.gates),
+        "unblocked": [_count(one) for one in found.unblocked],
+        "load": str(found.load),
+        "metrics": [_effect(effect, found) for effect in (*found.others, *found.elsewhere)],
+        "floors": [_floor(floor, found) for floor in found.floors],
+        "pairs": [_pair(pair) for pair in found.pairs],
+        "runs": [_round(one, found) for one in found.rounds],
+        "machine": machine_of(found.rounds),
+        "order_effect": _shift(found.order_effect),
+        "drift": _shift(found.drift),
+        "differences": msgspec.to_builtins(found.differences),
+        "data_differences": msgspec.to_builtins(found.data_differences),
+        "question": _question(found),
+        "lost": [*found.a.lost, *found.b.lost, *(found.again.lost if found.again else ())],
+    }
+    sections: dict[str, Any] = clipped(made)
+    return sections
+
+
+def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
+    """Ratios as ratios, sizes in percent; what a single pair does not have is null."""
+    return {
+        "metric": effect.metric.name,
+        "unit": effect.metric.unit,
+        "more_is_better": effect.metric.more_is_better,
+        "load": str(effect.load),
+        "ratio": effect.ratio,
+        "low": None if effect.low is None else math.exp(effect.low),
+        "high": None if effect.high is None else math.exp(effect.high),
+        "n_pairs": effect.pairs,
+        "n_starts": len([s for s in found.starts if s.kept]) if effect.load == found.load else None,
+        "floor_pct": _pct(effect.floor),
+        "mde_pct": _pct(effect.detectable),
+        "call": str(effect.call),
+        "p": effect.p,
+        "p_adjusted": effect.p_adjusted,
+        "wanted_pct": _pct(effect.wanted),
+        "pairs_needed": effect.needed,
+        "spread_pct": _pct(effect.spread),
+        "repeat_spread_pct": _pct(effect.repeat_spread),
+        "ratios": [math.exp(log) for log in effect.logs],
+        "a": list(effect.a),
+        "b": list(effect.b),
+    }
+
+
+def _pct(log: float | None) -> float | None:
+    return None if log is None else pct_of(log)
+
+
+def _count(one: Count) -> dict[str, Any]:
+    return {"name": one.name, "a": one.a, "b": one.b, "where": one.where}
+
+
+def _floor(floor: Floor, found: AbAnalysis) -> dict[str, Any]:
+    pairs = found.primary.pairs if found.primary else 0
+    return {
+        "kind": str(floor.kind),
+        "spread_pct": pct_of(floor.spread),
+        "runs": floor.runs,
+        "freedom": floor.freedom,
+        "pct": pct_of(floor.of(pairs)) if pairs else None,
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {"a": pair.a.name, "b": pair.b.name, "a_first": pair.a_first}
+
+
+def _round(one: Round, found: AbAnalysis) -> dict[str, Any]:
+    """One run: whose, when, how fast, and why it does not count where it does not."""
+    metric = found.primary.metric if found.primary else None
+    return {
+        "arm": str(one.arm),
+        "start": one.start,
+        "round": one.number,
+        "value": metric.of(one.swept) if metric else None,
+        "excluded": one.excluded,
+        "begun_ns": one.begun_ns,
+        "ended_ns": one.ended_ns,
+        "quantiles_ms": _quantiles(one.swept),
+    }
+
+
+def _quantiles(swept: SweepPass) -> dict[str, dict[str, float]]:
+    """Percentiles by time, for curves of their distribution."""
+    return {
+        str(timing): {f"{q.quantile:g}": q.value_ms for q in latency.quantiles}
+        for timing, latency in swept.timings.items()
+        if latency.quantiles
+    }
+
+
+def _shift(shift: Shift | None) -> dict[str, Any] | None:
+    if shift is None:
+        return None
+    low, value, high = (100 * math.expm1(log) for log in (shift.low, shift.value, shift.high))
+    return {"pct": value, "low_pct": low, "high_pct": high, "n": shift.n}
+
+
+def _question(found: AbAnalysis) -> dict[str, Any]:
+    asked: dict[str, Any] = msgspec.to_builtins(found.question)
+    return asked
