@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.layer3_sweep.model import Counts, SweepPass
+from layers.layer3_sweep.model import SweepPass
 from layers.layer4_ab.analyse import Beside, analyse
 from layers.layer4_ab.judge import judge
 from layers.layer4_ab.model import AbAnalysis, Arm, Question, Recorded, Round
@@ -90,16 +89,12 @@ def analysed(
     return analyse(Question(**question), a or arm_a(), b or arm_b(), aa, beside)
 
 
-def judged(*arms: Recorded | None, **other: Any) -> Result:
-    return judge(analysed(*arms, **other))
+def judged(
+    a: Recorded | None = None, b: Recorded | None = None, aa: Recorded | None = None, **question: Any
+) -> Result:
+    return judge(analysed(a, b, aa, **question))
 
 
 def fired(found: AbAnalysis) -> dict[str, Checked]:
     """The guards that fired, by name."""
     return {g.name: g for g in judge(found).guards if g.fired}
-
-
-def without_counts(arm: Recorded) -> Recorded:
-    """The same runs, of which nobody counted what became of the requests."""
-    nothing = Counts(0, 0, 0, None, {})
-    return replace(arm, rounds=tuple(replace(r, swept=replace(r.swept, counts=nothing)) for r in arm.rounds))
