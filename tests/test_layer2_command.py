@@ -157,7 +157,7 @@ def test_later_captures_tell_a_one_off_from_a_steady_cost(
     late = [written(tmp_path, f"l{n}.raw", stack(LOOP, 499)) for n in range(3)]
     options = [option for path in late for option in ("--later", path)]
     made = document(capsys, "layer2", *early, *options, "--mode", "idle")
-    assert {c["where"]: c["steadiness"] for c in made["later"]}["engine.py:70"] == "one-off"
+    assert {c["where"]: c["steadiness"] for c in made["later"]["lines"]}["engine.py:70"] == "one-off"
     assert len(made["captures"]) == 3
     _, out, _ = run(capsys, "layer2", *early, *options, "--mode", "idle", "--no-record")
     assert "one-off" in out

@@ -9,7 +9,7 @@ lines of the same thread tell. Many lines are compared at once, so `clear` goes 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
@@ -21,6 +21,13 @@ from layers.layer2_stacks.wording import place
 RowKey = tuple[str, str]
 LINES_COMPARED = 20
 """The first of either side: rarer lines have intervals that hold anything."""
+
+
+RowsOf = Callable[[ScopeAnalysis], Sequence[Row]]
+
+
+def _lines_of(scope: ScopeAnalysis) -> Sequence[Row]:
+    return scope.lines
 
 
 class Steadiness(StrEnum):
@@ -59,15 +66,26 @@ class LineChange:
 
 def compare_scopes(before: ScopeAnalysis, after: ScopeAnalysis) -> tuple[LineChange, ...]:
     """The first lines of either side, the largest change first. Both must be of one mode and one thread."""
-    rows = [row for scope in (before, after) for row in scope.lines[:LINES_COMPARED]]
+    return _compare(before, after, lambda scope: scope.lines)
+
+
+def compare_functions(before: ScopeAnalysis, after: ScopeAnalysis) -> tuple[LineChange, ...]:
+    """The same of functions, whose lines may have moved in between."""
+    return _compare(before, after, lambda scope: scope.functions)
+
+
+def _compare(before: ScopeAnalysis, after: ScopeAnalysis, rows_of: RowsOf) -> tuple[LineChange, ...]:
+    rows = [row for scope in (before, after) for row in rows_of(scope)[:LINES_COMPARED]]
     keys = dict.fromkeys((row.where, row.function) for row in rows)
-    changes = [share_change(key, before, after) for key in keys]
+    changes = [share_change(key, before, after, rows_of) for key in keys]
     return tuple(sorted(_clear(changes), key=lambda c: (-abs(c.difference), c.where)))
 
 
-def share_change(key: RowKey, before: ScopeAnalysis, after: ScopeAnalysis) -> LineChange:
+def share_change(
+    key: RowKey, before: ScopeAnalysis, after: ScopeAnalysis, rows_of: RowsOf = _lines_of
+) -> LineChange:
     """One line, by (where, function), whether a side hit it or not; `clear` as if it were the only one."""
-    old, new = share_of(key, before), share_of(key, after)
+    old, new = share_of(key, before, rows_of), share_of(key, after, rows_of)
     difference = new.value - old.value
     low = difference - math.hypot(new.value - new.low, old.high - old.value)
     high = difference + math.hypot(new.high - new.value, old.value - old.low)
@@ -75,14 +93,10 @@ def share_change(key: RowKey, before: ScopeAnalysis, after: ScopeAnalysis) -> Li
     return LineChange(*key, old, new, difference, low, high, not low <= 0 <= high)
 
 
-def share_of(key: RowKey, scope: ScopeAnalysis) -> Share:
+def share_of(key: RowKey, scope: ScopeAnalysis, rows_of: RowsOf = _lines_of) -> Share:
     """The line's share; of one that was never hit, 0 with its bound."""
-    row = next((r for r in scope.lines if _is(r, key)), None)
+    row = next((r for r in rows_of(scope) if (r.where, r.function) == key), None)
     return row.share if row is not None else unseen(scope)
-
-
-def _is(row: Row, key: RowKey) -> bool:
-    return (row.where, row.function) == key
 
 
 def unseen(scope: ScopeAnalysis) -> Share:

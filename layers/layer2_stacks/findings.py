@@ -1,7 +1,6 @@
 """What somebody should do about a thread: findings with their strength, negative ones included.
 
-The first one is the verdict in a sentence. Then the lines that stand out, what is ruled out, and whether a
-cost is a one-off where captures were taken later as well.
+The first one is the verdict in a sentence. Then what is ruled out, and the lines that stand out.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from layers.evidence.strength_table import Stacks
 from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
 from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
-from layers.layer2_stacks.compare import LineChange, Steadiness
 from layers.layer2_stacks.model import Row
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import counts, interval, line
@@ -35,7 +33,6 @@ def findings_of(
     artifacts: Sequence[Artifact],
     *,
     kernel_agrees: bool = False,
-    later: Sequence[LineChange] = (),
 ) -> list[Finding]:
     """Of the thread; `kernel_agrees`: schedstat says the same of its time on a CPU."""
     word, (decides, _) = word_of(reading), deciding(reading)
@@ -47,7 +44,7 @@ def findings_of(
     if judged is None:
         return []
     found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
-    return [*found.verdict(), *found.ruled_out(), *found.lines(), *found.over_time(later)]
+    return [*found.verdict(), *found.ruled_out(), *found.lines()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +87,6 @@ class _Found:
         for row in self.reading.main.lines[:LINES_TOLD]:
             if row.share.low >= STANDS_OUT:
                 yield self._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))
-
-    def over_time(self, later: Sequence[LineChange]) -> Iterator[Finding]:
-        """Whether a line that stands out was there later on, too."""
-        for change in later:
-            if change.before.low < STANDS_OUT:
-                continue
-            said = f"{change.place}: {interval(change.before)} at first, {interval(change.after)} later"
-            if change.steadiness is Steadiness.ONE_OFF:
-                text, advice = f"a one-off cost: {said}", "it is paid at the start: warm up, or leave it"
-            elif change.steadiness is Steadiness.STEADY:
-                text, advice = f"a steady tax: {said}", "it is paid all the time: worth taking away"
-            else:
-                continue
-            yield self._finding(text, advice, named.leaf_name((change.where, change.function)))
 
     def _finding(
         self,

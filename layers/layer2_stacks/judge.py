@@ -6,52 +6,33 @@ are void there is no finding, only the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
-from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.because import because, next_step
 from layers.layer2_stacks.checks_thread import KERNEL_LIMIT
-from layers.layer2_stacks.choice import ANY_THREAD, Choice, same_thread
+from layers.layer2_stacks.choice import ANY_THREAD, Choice
 from layers.layer2_stacks.collect import artifact_of
-from layers.layer2_stacks.compare import LineChange, compare_scopes
-from layers.layer2_stacks.facts import CaptureFacts, Facts, capture_facts, names
+from layers.layer2_stacks.comparison import compare_weighed
+from layers.layer2_stacks.facts import Facts
 from layers.layer2_stacks.findings import findings_of
+from layers.layer2_stacks.findings_compare import comparison_findings, over_time_findings
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.guards_thread import THREAD_GUARDS
 from layers.layer2_stacks.kernel_cpu import kernel_share, running_share
 from layers.layer2_stacks.measurements import thread_measurements
-from layers.layer2_stacks.model import Capture, Mode, StackAnalysis
-from layers.layer2_stacks.reading import Reading, read
+from layers.layer2_stacks.model import Capture
+from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.recording import Target
-from layers.layer2_stacks.sections import JudgedCapture, sections
+from layers.layer2_stacks.sections import sections
+from layers.layer2_stacks.weigh import Weighed, weigh
 from layers.layer2_stacks.words import Word, word_of
 
 COMMAND = "layer2"
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """Captures with the guards on each; the sound ones analysed by mode, and the thread of the verdict."""
-
-    captures: tuple[JudgedCapture, ...]
-    analyses: tuple[StackAnalysis, ...]
-    reading: Reading | None
-
-    @property
-    def guards(self) -> list[Checked]:
-        """Those on single captures."""
-        return [checked for capture in self.captures for checked in capture.guards]
-
-    @property
-    def sound(self) -> list[CaptureFacts]:
-        """What counts."""
-        return [capture.facts for capture in self.captures if not capture.void]
 
 
 def judge(
@@ -59,13 +40,15 @@ def judge(
     *,
     target: Target | None = None,
     choice: Choice = ANY_THREAD,
+    before: Sequence[Capture] = (),
     later: Sequence[Capture] = (),
     unread: Sequence[str] = (),
     more_guards: Sequence[Checked] = (),
 ) -> Result:
     """The result of `perfkit layer2`, of captures in any modes.
 
-    `later`: captures of the same thread that were taken long after, to tell a one-off cost from a steady one;
+    `before`: captures to compare with, of the same thread before a change. `later`: captures taken long
+    after, to tell a one-off cost from a steady one. Neither changes the verdict.
     `unread`: files that could not be read; `more_guards`: what whoever recorded found on the recording.
     """
     weighed = weigh(captures, choice)
@@ -79,43 +62,21 @@ def judge(
     concerning = [*_of_sound(weighed), *more_guards, *of_thread]
     artifacts = [artifact_of(c.capture) for c in weighed.sound]
     measured = list(thread_measurements(reading, artifacts))
-    changes = changes_later(reading, later, choice)
+    compared = compare_weighed(weigh(before), weighed, reading) if before else None
+    over_time = compare_weighed(weighed, weigh(later), reading) if later else None
+    found = findings_of(reading, concerning, measured, artifacts, kernel_agrees=_kernel_agrees(facts))
+    found += over_time_findings(over_time) if over_time else []
+    found += comparison_findings(compared) if compared else []
     return Result(
         command=COMMAND,
         verdict=_verdict(reading, concerning),
-        guards=[*guards, *of_thread],
+        guards=[*guards, *of_thread, *(g for c in (compared, over_time) if c is not None for g in c.guards)],
         measurements=measured,
-        findings=findings_of(
-            reading, concerning, measured, artifacts, kernel_agrees=_kernel_agrees(facts), later=changes
+        findings=found,
+        sections=sections(
+            weighed.captures, weighed.analyses, reading, target, unread, compared=compared, later=over_time
         ),
-        sections=sections(weighed.captures, weighed.analyses, reading, target, unread, changes),
     )
-
-
-def weigh(captures: Sequence[Capture], choice: Choice) -> Weighed:
-    """Each capture against its guards, and the sound ones analysed. UsageError where the choice fits none."""
-    judged = []
-    for capture, name in zip(captures, names(captures), strict=True):
-        facts = capture_facts(capture)
-        judged.append(JudgedCapture(facts, tuple(apply_guards(CAPTURE_GUARDS, facts, name))))
-    sound = [one.facts.capture for one in judged if not one.void]
-    analyses = tuple(_by_mode(sound))
-    return Weighed(tuple(judged), analyses, read(analyses, choice))
-
-
-def _by_mode(captures: Sequence[Capture]) -> Iterator[StackAnalysis]:
-    for mode in Mode:
-        of_mode = [capture for capture in captures if capture.mode is mode]
-        if of_mode:
-            yield analyse(of_mode)
-
-
-def changes_later(reading: Reading, later: Sequence[Capture], choice: Choice) -> tuple[LineChange, ...]:
-    """How the thread's lines changed until the later captures; those of another mode tell nothing."""
-    of_mode = [capture for capture in later if capture.mode is reading.mode]
-    analyses = weigh(of_mode, choice).analyses if of_mode else ()
-    found = same_thread(reading.scope, analyses[0].scopes) if analyses else None
-    return compare_scopes(reading.main, found) if found is not None else ()
 
 
 def _of_sound(weighed: Weighed) -> list[Checked]:

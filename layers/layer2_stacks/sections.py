@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from layers.evidence.guard import Checked, Effect
+from layers.evidence.guard import Effect
 from layers.evidence.wording import clipped, visible
 from layers.layer2_stacks.compare import LineChange
-from layers.layer2_stacks.facts import CaptureFacts
+from layers.layer2_stacks.comparison import Comparison
 from layers.layer2_stacks.model import Part, Row, ScopeAnalysis, Share, StackAnalysis
 from layers.layer2_stacks.reading import Reading, RowKey
 from layers.layer2_stacks.recording import Target
+from layers.layer2_stacks.weigh import JudgedCapture
 
 LEAVES, ROLL_UPS, LEAVES_OF_OTHERS = 100, 20, 10
 """Rows in a document: of the thread of the verdict, of its functions and packages, of every other thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedCapture:
-    """One capture's facts and the guards on it."""
-
-    facts: CaptureFacts
-    guards: tuple[Checked, ...]
-
-    @property
-    def void(self) -> bool:
-        """Whether it is left out."""
-        return any(g.fired and g.effect is Effect.VOID for g in self.guards)
 
 
 def sections(
@@ -39,7 +26,9 @@ def sections(
     reading: Reading | None,
     target: Target | None,
     unread: Sequence[str],
-    changes: Sequence[LineChange] = (),
+    *,
+    compared: Comparison | None = None,
+    later: Comparison | None = None,
 ) -> dict[str, Any]:
     """`captures` are all that were given, `scopes` those of the sound ones, by mode."""
     told = {
@@ -47,7 +36,8 @@ def sections(
         "scopes": [_scope(scope, a, reading) for a in analyses for scope in a.scopes],
         "thread": _thread(reading) if reading else None,
         "target": msgspec.to_builtins(target) if target else None,
-        "later": [change_entry(change) for change in changes],
+        "comparison": _comparison(compared) if compared else None,
+        "later": _comparison(later) if later else None,
         "lost": [visible(text) for text in (*unread, *(loss for one in captures for loss in _losses(one)))],
     }
     return dict(clipped(told))
@@ -159,6 +149,23 @@ def share_entry(share: Share) -> dict[str, Any]:
         "agrees": share.agrees,
     }
     return _known(entry)
+
+
+def _comparison(compared: Comparison) -> dict[str, Any]:
+    """Both sides of a thread; no lines where a guard made it void."""
+    sides = {
+        side: {"ticks": scope.total_ticks, "ticks_by_capture": list(scope.ticks)}
+        for side, scope in (("before", compared.before), ("after", compared.after))
+        if scope is not None
+    }
+    return {
+        "scope": compared.thread,
+        "mode": str(compared.mode),
+        "void": compared.void,
+        **sides,
+        "lines": [change_entry(change) for change in compared.lines],
+        "functions": [change_entry(change) for change in compared.functions],
+    }
 
 
 def change_entry(change: LineChange) -> dict[str, Any]:

@@ -44,6 +44,10 @@ def layer2(
     entry: Annotated[
         str, typer.Option("--entry", metavar="FUNCTION", help="The thread to judge, by its entry function.")
     ] = "",
+    compare: Annotated[
+        list[str] | None,
+        typer.Option("--compare", metavar="FILE", help="Captures from before a change, recorded alike."),
+    ] = None,
     later: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,8 +74,10 @@ def layer2(
     if not names:
         raise UsageError("name captures: perfkit layer2 --raw FILE (perfkit layer2 --help)")
     started = datetime.now(UTC)
-    read = read_captures(names, later or [], log or [], mode or [])
-    result = judge(read.captures, choice=Choice(thread, entry), later=read.later, unread=read.lost)
+    sets = (names, compare or [], later or [])
+    read = read_captures(sets, log or [], mode or [])
+    captures, before, after = read.sets
+    result = judge(captures, choice=Choice(thread, entry), before=before, later=after, unread=read.lost)
     try:
         if not no_record:
             record_result(investigation, result, started, read.artifacts)

@@ -21,31 +21,28 @@ NO_STACKS = "no file of stacks in it (.raw, .json, .speedscope, .folded, .collap
 
 @dataclass(frozen=True, slots=True)
 class ReadCaptures:
-    """What was read; `lost`: files that could not be, and logs that belong to none of them."""
+    """What was read, one tuple a set; `lost`: files that could not be, logs that belong to none of them."""
 
-    captures: tuple[Capture, ...]
-    later: tuple[Capture, ...]
+    sets: tuple[tuple[Capture, ...], ...]
     artifacts: tuple[Artifact, ...]
     lost: tuple[str, ...]
 
 
-def read_captures(
-    names: Sequence[str], later: Sequence[str], logs: Sequence[str], modes: Sequence[str]
-) -> ReadCaptures:
-    """Files, folders and patterns; UsageError for a mode that there is not."""
+def read_captures(sets: Sequence[Sequence[str]], logs: Sequence[str], modes: Sequence[str]) -> ReadCaptures:
+    """Sets of files, folders and patterns, of which the first may not be empty; a file that several sets name
+    belongs to the last. UsageError for a mode that there is not."""
     told = ToldModes.parse(modes)
-    first, late = (find_files(some, stack_files_in, NO_STACKS) for some in (names, later))
-    paths = list(dict.fromkeys([*first, *late]))
-    with output.progress(f"reading {counted(len(paths), 'capture')}", len(paths)) as step:
-        collected = collect_captures(paths, logs, told.of, step)
-    captures, after = (
-        tuple(c for c in collected.captures if (c.recorded.path in late) is is_late)
-        for is_late in (False, True)
+    found = [find_files(names, stack_files_in, NO_STACKS) for names in sets]
+    set_of = {path: number for number, paths in enumerate(found) for path in paths}
+    with output.progress(f"reading {counted(len(set_of), 'capture')}", len(set_of)) as step:
+        collected = collect_captures(list(set_of), logs, told.of, step)
+    read = tuple(
+        tuple(c for c in collected.captures if set_of[c.recorded.path] == number)
+        for number in range(len(sets))
     )
-    if not captures:
-        raise UnreadableInput(first_few(collected.unread) or f"{names[0]}: is given as --later as well")
-    lost = (*collected.unread, *collected.unused_logs)
-    return ReadCaptures(captures, after, collected.artifacts, lost)
+    if not read[0]:
+        raise UnreadableInput(first_few(collected.unread) or f"{sets[0][0]}: is in another set as well")
+    return ReadCaptures(read, collected.artifacts, (*collected.unread, *collected.unused_logs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ def show_layer2(result: Result) -> None:
     for finding in result.findings:
         if finding.negative:
             output.paragraph("ruled out", finding.statement)
-    _show_later(result.sections["later"])
+    _show_changes(result.sections["comparison"], ("before", "after"))
+    _show_changes(result.sections["later"], ("at first", "later"))
     if result.sections["lost"]:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
     show_checks(result.guards)
@@ -149,15 +150,23 @@ def _show_captures(captures: Sequence[Entry]) -> None:
         output.line(f"{counted(len(captures) - CAPTURES_SHOWN, 'capture')} more (--json)")
 
 
-def _show_later(later: Sequence[Entry]) -> None:
-    if not later:
+def _show_changes(compared: Entry | None, sides: tuple[str, str]) -> None:
+    """The largest changes; a clear one is marked."""
+    if compared is None or not compared["lines"]:
         return
     rows = [
-        [_where(c), _interval(c["before"]), _interval(c["after"]), c["steadiness"]]
-        for c in later[:LINES_SHOWN]
+        [
+            _where(c),
+            _interval(c["before"]),
+            _interval(c["after"]),
+            f"{100 * c['difference']:+.1f}",
+            c["steadiness"] if "later" in sides else "clear" if c["clear"] else "",
+        ]
+        for c in compared["lines"][:LINES_SHOWN]
     ]
     output.line()
-    output.show(output.table(["line", "at first", "later", "is"], rows))
+    head = [f"{compared['scope']}", *sides, "points", ""]
+    output.show(output.table(head, rows, right=[3]))
 
 
 def _footer(result: Result) -> None:
