@@ -120,4 +120,34 @@ class StageBars:
     queue_limit: float
 
 
-FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves | StageBars
+@dataclass(frozen=True, slots=True)
+class LeafBar:
+    """A line's share of a thread's ticks with its 95 % interval, and whether it mostly waits there; of a line
+    without a hit, 0 up to what would have been seen."""
+
+    share: float
+    low: float
+    high: float
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeafPanel:
+    """Captures of one mode: what its shares are of, n in words, its lines' bars (None: not among the rows
+    that were kept, so nothing is known), and the share from which on a line would have been seen."""
+
+    title: str
+    n: str
+    bars: tuple[LeafBar | None, ...]
+    smallest_visible: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeafPanels:
+    """The first lines of a thread, and a panel a mode, each with its own denominator."""
+
+    lines: tuple[str, ...]
+    panels: tuple[LeafPanel, ...]
+
+
+FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves | StageBars | LeafPanels

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from parsers.errors import StoreError
-from reports.figure_data import BusyBars, IdleBars, KernelBars, SplitBars, StageBars, StripFigure, SweepCurves
+from reports.figure_data import (
+    BusyBars,
+    IdleBars,
+    KernelBars,
+    LeafPanels,
+    SplitBars,
+    StageBars,
+    StripFigure,
+    SweepCurves,
+)
 from reports.figure_style import styled
 from reports.model import Figure
 
@@ -55,6 +64,7 @@ def draw(figure: Figure) -> Canvas:
     from reports.figures_idle import draw_idle
     from reports.figures_kernels import draw_kernels
     from reports.figures_split import draw_split
+    from reports.figures_stacks import draw_stacks
     from reports.figures_stages import draw_stages
     from reports.figures_strip import draw_strip
     from reports.figures_sweep import draw_sweep
@@ -74,3 +84,5 @@ def draw(figure: Figure) -> Canvas:
             return draw_sweep(figure.data, figure.title, figure.about)
         case StageBars():
             return draw_stages(figure.data, figure.title, figure.about)
+        case LeafPanels():
+            return draw_stacks(figure.data, figure.title, figure.about)

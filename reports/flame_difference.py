@@ -23,7 +23,7 @@ MIDDLING, LARGE = 0.02, 0.10
 two arms of 1,497 independent ticks each can see."""
 
 
-def difference_svg(before: CallTree, after: CallTree, title: str, *, name: str = "difference") -> str:
+def difference_svg(before: CallTree, after: CallTree, title: str) -> str:
     """What changed from `before` to `after`, trees of one scope each; UsageError as `compare_trees`."""
     difference = compare_trees(before, after, SMALLEST_SHARE)
     page = Page(
@@ -33,7 +33,7 @@ def difference_svg(before: CallTree, after: CallTree, title: str, *, name: str =
         sets=(" ticks before", " ticks after"),
         boxes=tuple(_boxes(difference)),
     )
-    return page_svg(page, name)
+    return page_svg(page)
 
 
 def _about(before: CallTree, after: CallTree, difference: TreeDifference) -> tuple[str, ...]:

@@ -9,19 +9,17 @@ data: escaped, on one line, and cut in the middle where they are very long.
 
 from __future__ import annotations
 
-import re
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
 from layers.evidence.wording import visible
-from parsers.errors import UsageError
 from reports.flame_script import SCRIPT
 from reports.flame_style import style
 from reports.markdown import shorten
 
-NAME = re.compile(r"[a-z][a-z0-9-]*")
 ROW_PIXELS = 18
 BOX_PIXELS = 17
 """A row but for the line between rows."""
@@ -94,10 +92,10 @@ LAYOUTS = (_Layout("wide", 740, ""), _Layout("narrow", 366, ' display="none"'))
 """In pixels: what a report's page and a phone have room for."""
 
 
-def page_svg(page: Page, name: str = "flame") -> str:
-    """The SVG's text. `name` becomes its id, which must be unique in a page; UsageError for no plain name."""
-    if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a picture: small letters, digits and hyphens")
+def page_svg(page: Page) -> str:
+    """The SVG's text. Its id is made of what it shows, so that a page may hold several."""
+    drawn = "\n".join(map(_box, page.boxes))
+    name = f"flame-{hashlib.sha256((page.title + drawn).encode('utf-8', 'replace')).hexdigest()[:12]}"
     heads = [_head(page, layout) for layout in LAYOUTS]
     below = FIND_PIXELS + SAID_PIXELS
     rows = max(box.row for box in page.boxes) + 1
@@ -112,7 +110,7 @@ def page_svg(page: Page, name: str = "flame") -> str:
         _controls(),
         f'<svg class="boxes" x="0.6%" y="{below}" width="98.8%" height="{rows * ROW_PIXELS}" role="tree"'
         f' aria-label="call tree" data-sets="{_safe(";".join(page.sets))}">',
-        *map(_box, page.boxes),
+        drawn,
         f"</svg>\n</g>\n<script>{SCRIPT}</script>\n</svg>\n",
     ]
     return "\n".join(parts)

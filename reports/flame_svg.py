@@ -22,8 +22,11 @@ SMALLEST_SHARE = 0.001
 QUESTIONS = {
     Mode.IDLE: "All ticks: where is it blocked?",
     Mode.ACTIVE: "Ticks that ran or waited for a CPU: where does CPU time go?",
+    Mode.UNKNOWN: "Ticks of a mode that nobody told.",
     Mode.GIL: "Ticks that held the interpreter's lock: who keeps the others waiting?",
 }
+BY_WAIT = frozenset({Mode.IDLE, Mode.UNKNOWN})
+"""Modes in which colours say what waits."""
 WAIT_LOOKS = {
     WaitKind.QUEUE: "sky",
     WaitKind.SELECT: "blue",
@@ -43,16 +46,16 @@ CAPTURES_NAMED = 8
 """As many captures have their own hits in a tooltip."""
 
 
-def flame_svg(tree: CallTree, title: str, *, name: str = "flame") -> str:
-    """The tree as one SVG that needs nothing else; `name` is its id, unique where several share a page."""
+def flame_svg(tree: CallTree, title: str) -> str:
+    """The tree as one SVG that needs nothing else, alone or in a page."""
     drawn, packages = narrowed(tree, SMALLEST_SHARE), _package_looks(tree)
     boxes = tuple(_boxes(drawn, packages))
-    return page_svg(Page(title, _about(tree, drawn), tuple(_keys(tree, packages)), (" ticks",), boxes), name)
+    return page_svg(Page(title, _about(tree, drawn), tuple(_keys(tree, packages)), (" ticks",), boxes))
 
 
 def _package_looks(tree: CallTree) -> dict[str, str]:
     """Colours of packages; none where colours say what waits."""
-    if tree.mode is Mode.IDLE:
+    if tree.mode in BY_WAIT:
         return {}
     return {part.name: look for part, look in zip(tree.packages, PACKAGE_LOOKS, strict=False)}
 
@@ -73,7 +76,7 @@ def _keys(tree: CallTree, packages: Mapping[str, str]) -> Iterator[Key]:
     """Each colour with the share of ticks that end in it."""
     total = tree.root.ticks
     waits = sum(part.hits for part in tree.waits)
-    if tree.mode is Mode.IDLE:
+    if tree.mode in BY_WAIT:
         for part in tree.waits:
             yield Key(WAIT_LOOKS[WaitKind(part.name)], _key(part.name, part.hits, total))
         yield Key(PLAIN, _key("no known wait", total - waits, total))
@@ -112,7 +115,7 @@ def _look(node: Node, mode: Mode, packages: Mapping[str, str]) -> str:
     if node.kind is NodeKind.REST:
         return REST
     if node.colour_wait is not None:
-        return WAIT_LOOKS[node.colour_wait] if mode is Mode.IDLE else WAITING_ON_CPU
+        return WAIT_LOOKS[node.colour_wait] if mode in BY_WAIT else WAITING_ON_CPU
     return packages.get(node.package, PLAIN) if node.kind is NodeKind.FRAME else PLAIN
 
 

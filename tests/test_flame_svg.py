@@ -10,11 +10,10 @@ import pytest
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.model import Capture, Mode
 from layers.layer2_stacks.tree_growth import call_tree
-from parsers.errors import UsageError
 from parsers.stack_model import Frame, Stack
 from reports.flame_script import SCRIPT
 from reports.flame_style import DARK_FAINT, DARK_INK, DARK_PAGE, LIGHT_FAINT, LIGHT_INK, LIGHT_PAGE, LOOKS
-from reports.flame_svg import WAIT_LOOKS, flame_svg
+from reports.flame_svg import QUESTIONS, WAIT_LOOKS, flame_svg
 from reports.html_page import html_page
 from tests.flame_reading import drawn, parsed, words
 from tests.stack_builders import MAIN, recorded, stack
@@ -23,10 +22,12 @@ WAITING = "loop a.py 1;get lib/queue.py 2"
 STACKS = (stack(WAITING, 30), stack("loop a.py 1;f dir/m.py 7", 60), stack("loop a.py 1", 10))
 
 
-def flame(*captures: tuple[Stack, ...], mode: Mode = Mode.IDLE, all_scopes: bool = False, **how: str) -> str:
+def flame(
+    *captures: tuple[Stack, ...], mode: Mode = Mode.IDLE, all_scopes: bool = False, title: str = "a title"
+) -> str:
     analysis = analyse([Capture(recorded(*stacks), mode) for stacks in captures])
     scope = None if all_scopes else analysis.scopes[0].scope
-    return flame_svg(call_tree(analysis, scope), how.pop("title", "a title"), **how)
+    return flame_svg(call_tree(analysis, scope), title)
 
 
 def frames(*named: Frame, count: int = 1) -> Stack:
@@ -71,6 +72,11 @@ def test_active_captures_are_coloured_by_package_and_what_only_waits_is_marked()
 
 def test_every_kind_of_wait_has_a_colour_of_its_own() -> None:
     assert len(set(WAIT_LOOKS.values())) == len(WAIT_LOOKS)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_every_mode_is_drawn_with_its_question(mode: Mode) -> None:
+    assert QUESTIONS[mode] in words(flame(STACKS, mode=mode))
 
 
 def test_a_rare_wait_never_reads_as_none() -> None:
@@ -141,15 +147,17 @@ def test_script_and_style_read_the_same_in_xml_and_in_html() -> None:
 
 
 def test_all_style_hangs_from_the_id_so_that_a_page_keeps_its_own() -> None:
-    sheet = next(parsed(flame(STACKS, name="run7-idle")).iter("{http://www.w3.org/2000/svg}style")).text or ""
+    picture = parsed(flame(STACKS))
+    sheet = next(picture.iter("{http://www.w3.org/2000/svg}style")).text or ""
     selectors = [part.strip() for group in re.findall(r"([^{}]+)\{", sheet) for part in group.split(",")]
-    assert {s for s in selectors if not s.startswith(("#run7-idle", "@media"))} == set()
+    assert {s for s in selectors if not s.startswith((f"#{picture.get('id')}", "@media"))} == set()
 
 
-@pytest.mark.parametrize("name", ["", "Flame", "a b", 'x"', "7up"])
-def test_a_name_that_is_no_plain_id_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no name of a picture"):
-        flame(STACKS, name=name)
+def test_two_pictures_in_a_page_have_ids_of_their_own() -> None:
+    ids = {
+        parsed(svg).get("id") for svg in (flame(STACKS), flame(STACKS[:2]), flame(STACKS, title="another"))
+    }
+    assert len(ids) == 3
 
 
 def test_it_stands_whole_inside_a_page_of_the_report() -> None:

@@ -28,6 +28,9 @@ from reports.figure_data import (
     IdleBars,
     KernelBar,
     KernelBars,
+    LeafBar,
+    LeafPanel,
+    LeafPanels,
     Segment,
     SplitBars,
     StripFigure,
@@ -149,6 +152,14 @@ def sweep(*loads: float, extra: Sequence[SweepSeries] = (), mark: str = "plateau
     return SweepCurves("in flight", loads, panels, ((loads[-1], mark),))
 
 
+def leaves(*names: str, panels: int = 2) -> LeafPanels:
+    """Lines of falling shares; the last has no hit, and of the one before nothing is known."""
+    bars = [LeafBar(0.6 / k, 0.4 / k, 0.9 / k, waits=k == 1) for k in range(1, len(names) - 1)]
+    title, n = "looks that found it on a CPU (no --idle)", "n = 123,456,789 ticks, 12 captures"
+    panel = LeafPanel(title, n, (*bars, None, LeafBar(0.0, 0.0, 0.004, False)), 0.004)
+    return LeafPanels(names, (panel,) * panels)
+
+
 CONTROL = SweepSeries("control", "control", ((1, 20.0, 1.0), (8, 90.0, None)))
 VOID = SweepSeries("void repeat", "void", ((8, 3.0, None),))
 
@@ -176,6 +187,9 @@ FIGURES: dict[str, FigureData] = {
     "a sweep with loads side by side": sweep(1, 2, 4, 8, 10, 16, 32, 64, 80, 128),
     "a sweep of two rates": sweep(0.5, 2.5),
     "a sweep with control and void": sweep(1, 8, extra=(CONTROL, VOID)),
+    "lines of a thread in one mode": leaves("a.py:1 (f)", "b.py:2 (g)", "c.py:3 (h)", panels=1),
+    "lines of a thread in three modes": leaves("a.py:1 (f)", "b.py:2 (g)", "c.py:3 (h)", panels=3),
+    "lines with hostile names": leaves(*HOSTILE_NAMES[:8], LONG_SCOPE),
     "long kernels": kernels(*("at_native_vectorized_" * 30 + str(k) for k in range(8))),
 }
 
