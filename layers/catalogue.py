@@ -42,6 +42,7 @@ from layers.preflight.watch_guards import WATCH_GUARDS
 from layers.stages.guards import FILE_GUARDS
 from layers.stages.guards import RUN_GUARDS as STAGE_GUARDS
 from layers.stages.guards_live import LIVE_GUARDS as STAGE_LIVE_GUARDS
+from layers.stages.guards_scrapes import SCRAPE_GUARDS
 
 AnyGuard = Guard[Any]
 
@@ -104,7 +105,7 @@ CATALOGUE = gather(
         *(CONTENT_GUARDS, CURVE_GUARDS, SWEEP_GUARDS, SETUP_GUARDS, ARMS_GUARDS),
     ),
     by_code(IMPORT_PASS_GUARDS, IMPORT_GUARDS),
-    by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS),
+    by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS, SCRAPE_GUARDS),
     PAIR_GUARDS,
     ARM_GUARDS,
     OUTPUT_GUARDS,

@@ -1,8 +1,8 @@
 """A server's metrics page as plain numbers: each sample under its name and labels as the page writes them.
 
 A page is read twice a second beside a load, so this splits lines and does no more: names are not checked,
-labels stay text until somebody asks for them. Buckets of histograms and times of creation are left out; means
-come from `_sum` and `_count`. Format: Prometheus text exposition 0.0.4.
+labels stay text until somebody asks for them. Times of creation are left out, and buckets of histograms too
+unless they are asked for: means come from `_sum` and `_count`. Format: Prometheus text exposition 0.0.4.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-LEFT_OUT = ("_bucket", "_created")
+BUCKET, CREATED = "_bucket", "_created"
 ESCAPES = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 ESCAPE = re.compile(r'\\[n"\\]')
 
@@ -26,8 +26,9 @@ class Page:
     bad: int
 
 
-def read_page(text: str) -> Page:
+def read_page(text: str, *, buckets: bool = False) -> Page:
     """All samples of a page; a line that is none costs itself alone."""
+    left_out = (CREATED,) if buckets else (CREATED, BUCKET)
     values: dict[str, float] = {}
     bad = 0
     for line in _samples(text):
@@ -37,7 +38,7 @@ def read_page(text: str) -> Page:
         except ValueError:
             bad += 1
             continue
-        if math.isfinite(value) and not name_of(key).endswith(LEFT_OUT):
+        if math.isfinite(value) and not name_of(key).endswith(left_out):
             values[key] = value
     return Page(values, bad)
 

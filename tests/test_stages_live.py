@@ -29,6 +29,8 @@ from tests.control_servers import ControlServer, Page, control_server, models
 from tests.engine_servers import serving
 from tests.process_trees import wait_for
 from tests.stage_builders import asr_run, written
+from tests.writers.server_pages import Page as ServerPage
+from tests.writers.server_pages import request
 
 START, STOP = "POST /start_request_profile", "POST /stop_request_profile"
 PATIENCE_S = 60.0
@@ -236,3 +238,37 @@ def test_the_bundled_engine_under_a_driven_load(tmp_path: Path, capsys: pytest.C
     assert code in (0, 3) and tally["ok"] > 0
     assert (one["requests"]["complete"], one["requests"]["cut"]) == (tally["ok"], 0)
     assert made["recorded"]["devices"]
+
+
+def test_a_server_without_events_is_read_by_its_histograms(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every look at the page is after 80 more requests."""
+    page = ServerPage()
+
+    def metrics(_: Any) -> Page:
+        for _ in range(80):
+            page.observe(request(0.5, 0.1, 0.3))
+        return page.text()
+
+    with control_server({"GET /v1/models": models("vllm"), "GET /metrics": metrics}) as server:
+        code, made, _ = profile(capsys, server, "--no-record")
+    assert (code, made["verdict"]["word"], made["recorded"]["kind"]) == (0, "scheduling-bound", "vllm")
+    assert made["queue_share"] == pytest.approx(0.5 / 0.9) and made["runs"][0]["in_flight"] > 0
+    assert [Path(path).name for path in made["recorded"]["files"]] == [
+        "metrics-before.prom",
+        "metrics-after.prom",
+    ]
+
+
+def test_an_idle_server_without_events_is_void(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ServerPage()
+    page.observe(request(0.5, 0.1, 0.3))
+    with control_server({"GET /v1/models": models("vllm"), "GET /metrics": page.text()}) as server:
+        code, made, _ = profile(capsys, server, "--no-record")
+    assert (code, made["verdict"]["word"]) == (4, "void")
+    assert {"PK418", "PK425"} <= {g["code"] for g in made["guards"]}
+
+
+def test_a_server_without_metrics_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with control_server({"GET /v1/models": models("vllm")}) as server:
+        code, _, err = profile(capsys, server, "--no-record")
+    assert code == 4 and "/metrics: HTTP 404" in err

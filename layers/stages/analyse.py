@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from layers.evidence.guard import Checked, apply_guards
+from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.evidence.wording import counted, first_few
 from layers.stages.collect import CollectedStages, artifact_of
 from layers.stages.guard_checks import FileFacts
 from layers.stages.guards import FILE_GUARDS, RUN_GUARDS
+from layers.stages.guards_scrapes import SCRAPE_GUARDS
 from layers.stages.ledger import ledger_of
 from layers.stages.means import ledgers_of_table
 from layers.stages.model import RunLedger, StageAnalysis
@@ -16,6 +18,7 @@ from layers.stages.requests import TimedRun, timed_runs
 from layers.stages.unnamed_runs import with_runs
 from parsers.errors import UsageError
 from parsers.load_results import LoadResults
+from parsers.metrics_histograms import MetricsFile
 from parsers.stage_model import StageLog
 
 
@@ -31,6 +34,9 @@ def analyse(
     _check_stages(timed, intended_ms or {})
     ledgers, empty = _ledgers(timed, logs)
     ledgers += [one for t in collected.tables for one in ledgers_of_table(t, artifact_of(t))]
+    scraped = _scraped(collected.pages)
+    ledgers += scraped.ledgers
+    empty += scraped.void
     ledgers.sort(key=lambda one: one.load)
     chosen = _named(ledgers, run, empty) if run else (ledgers[-1] if ledgers else None)
     facts = FileFacts(collected.logs, tuple(ledgers), chosen, empty, collected.unread)
@@ -41,8 +47,39 @@ def analyse(
         lost=_lost(collected),
         files=tuple(collected.artifacts),
         requests=sum(len(one.requests) for one in timed),
-        guards=(*apply_guards(FILE_GUARDS, facts), *(g for one in ledgers for g in _checked(one))),
+        pages=len(collected.pages),
+        guards=(
+            *apply_guards(FILE_GUARDS, facts),
+            *(g for one in ledgers for g in _checked(one)),
+            *scraped.guards,
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scraped:
+    """Ledgers of the times between pages, what is wrong with those that have none, and the guards on all."""
+
+    ledgers: tuple[RunLedger, ...]
+    void: tuple[str, ...]
+    guards: tuple[Checked, ...]
+
+
+def _scraped(pages: Sequence[MetricsFile]) -> _Scraped:
+    if not pages:
+        return _Scraped((), (), ())
+    from layers.stages.scrape_ledger import ledger_of_scrapes  # the servers' names come with an HTTP client
+    from layers.stages.scrapes import windows_of
+
+    ledgers, void, guards = list[RunLedger](), list[str](), list[Checked]()
+    for window in windows_of(pages):
+        checked = apply_guards(SCRAPE_GUARDS, window, scope=window.name)
+        voided = [one for one in checked if one.fired and one.effect is Effect.VOID]
+        ledger = None if voided else ledger_of_scrapes(window)
+        ledgers += [ledger] if ledger is not None else []
+        void += [f"{window.name}: {one.name}: {one.message}" for one in voided]
+        guards += checked
+    return _Scraped(tuple(ledgers), tuple(void), tuple(guards))
 
 
 def _ledgers(timed: Sequence[TimedRun], logs: Sequence[StageLog]) -> tuple[list[RunLedger], tuple[str, ...]]:
@@ -78,5 +115,5 @@ def _check_stages(timed: Sequence[TimedRun], intended_ms: Mapping[str, float]) -
 
 
 def _lost(collected: CollectedStages) -> tuple[str, ...]:
-    files: list[StageLog | LoadResults] = [*collected.logs, *collected.tables]
+    files: list[StageLog | LoadResults | MetricsFile] = [*collected.logs, *collected.tables, *collected.pages]
     return (*collected.unread, *(f"{file.path}: {loss.what}" for file in files for loss in file.losses))

@@ -1,4 +1,4 @@
-"""Reads what `perfkit stages` was given: logs of stage events, and published tables of mean stage times.
+"""Reads what `perfkit stages` was given: logs of stage events, published tables, pages of metrics.
 
 A folder stands for the files in it, a pattern for what it matches. What cannot be read is told and does not
 stop the rest.
@@ -14,44 +14,65 @@ from layers.evidence.wording import first_few
 from parsers.errors import UnreadableInput
 from parsers.load_formats import read_load_results
 from parsers.load_results import LoadResults
+from parsers.metrics_histograms import MetricsFile, read_metrics_file
 from parsers.stage_events import read_stage_events
 from parsers.stage_model import StageLog
+
+ONE_PAGE = (
+    "one page of metrics tells of all time since the server began: give two, one from before the load and "
+    "one from after it"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedStages:
-    """Logs of events, tables that hold a stage ledger, and why other files could not be read."""
+    """Logs of events, tables that hold a stage ledger, why other files could not be read, and pages of a
+    server's metrics in the order given."""
 
     logs: tuple[StageLog, ...]
     tables: tuple[LoadResults, ...]
     unread: tuple[str, ...] = ()
+    pages: tuple[MetricsFile, ...] = ()
 
     @property
     def artifacts(self) -> list[Artifact]:
         """Every file that was read."""
-        files: list[StageLog | LoadResults] = [*self.logs, *self.tables]
+        files: list[StageLog | LoadResults | MetricsFile] = [*self.logs, *self.tables, *self.pages]
         return list(map(artifact_of, files))
 
 
-def artifact_of(file: StageLog | LoadResults) -> Artifact:
+def artifact_of(file: StageLog | LoadResults | MetricsFile) -> Artifact:
     """The file as what numbers rest on."""
     return Artifact(file.path, file.sha256, file.size_bytes)
 
 
 def collect_stages(paths: Sequence[str], step: Callable[[], None] = lambda: None) -> CollectedStages:
     """Read every file; `step` is called after each. UnreadableInput where none could be read."""
-    logs, tables, unread = list[StageLog](), list[LoadResults](), list[str]()
+    logs, tables, unread, pages = list[StageLog](), list[LoadResults](), list[str](), list[MetricsFile]()
     for path in paths:
         try:
             logs.append(read_stage_events(path))
         except UnreadableInput as error:
-            table = _as_table(path)
-            tables += [table] if table else []
-            unread += [] if table else [str(error)]
+            if (table := _as_table(path)) is not None:
+                tables.append(table)
+            elif (page := _as_page(path)) is not None:
+                pages.append(page)
+            else:
+                unread.append(str(error))
         step()
-    if not logs and not tables:
+    if len(pages) == 1:
+        unread.append(f"{pages.pop().path}: {ONE_PAGE}")
+    if not logs and not tables and not pages:
         raise UnreadableInput(first_few(unread))
-    return CollectedStages(tuple(logs), tuple(tables), tuple(unread))
+    return CollectedStages(tuple(logs), tuple(tables), tuple(unread), tuple(pages))
+
+
+def _as_page(path: str) -> MetricsFile | None:
+    """The file as a page of metrics; None where it is none."""
+    try:
+        return read_metrics_file(path)
+    except UnreadableInput:
+        return None
 
 
 def _as_table(path: str) -> LoadResults | None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layers.collectors.event_recording import EventRecording
-from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.calls import require_ok
+from layers.collectors.server_adapters.generic import METRICS, GenericAdapter
 from layers.collectors.server_adapters.metrics import ServerMeans, server_means
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
@@ -25,6 +26,7 @@ from layers.layer3_sweep.recorded import read_samples
 from layers.layer3_sweep.surround import Surround
 from layers.layer3_sweep.use import WallSpan, devices_over
 from parsers.errors import InvalidMeasurement, UsageError
+from parsers.metrics_histograms import READ_AT
 
 MIN_SECONDS, MAX_SECONDS = 1.0, 3600.0
 STEP_S = 0.2
@@ -155,6 +157,45 @@ def record_events(
         files=tuple(path for path, size in sizes.items() if size),
         empty=tuple(path for path, size in sizes.items() if not size),
     )
+
+
+def record_pages(
+    adapter: GenericAdapter,
+    folder: Path,
+    seconds: float,
+    roots: Sequence[str],
+    load: DrivenLoad | None,
+    told: threading.Event,
+    step: Callable[[], None],
+) -> Live:
+    """The server's page of metrics before and after; ServerCallFailed where it has none."""
+    window = Window(adapter, roots, folder)
+    if load is not None:
+        load.warm_up(lambda: not told.is_set())
+    pages = [folder / "metrics-before.prom", folder / "metrics-after.prom"]
+    with window.surround.around(samples_in(folder)):
+        _keep_page(adapter, pages[0])
+        driven = window.pass_time(seconds, load, told, step)
+        _keep_page(adapter, pages[1])
+    return Live(
+        url=adapter.caller.base,
+        kind=adapter.kind,
+        run="",
+        folder=folder,
+        asked_s=seconds,
+        lasted_s=window.lasted_s,
+        cut_short=told.is_set(),
+        driven=driven,
+        beside=window.beside(),
+        files=tuple(pages),
+    )
+
+
+def _keep_page(adapter: GenericAdapter, path: Path) -> None:
+    """As the server wrote it, below a line that says when."""
+    answer = adapter.caller.get(METRICS)
+    require_ok(f"{adapter.caller.base}{METRICS}", answer)
+    path.write_bytes(f"{READ_AT.format(time.time_ns())}\n".encode() + answer.body)
 
 
 def _require_visible(adapter: GenericAdapter, events: Path, files: Sequence[Path]) -> None:

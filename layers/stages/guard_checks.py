@@ -96,7 +96,7 @@ def residual(run: RunLedger) -> Outcome:
 
 
 def cut(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     cut, seen = run.counts.cut, run.counts.all
     text = f"{cut:,} of {counted(seen, 'request')} begin before the log or end after it"
@@ -104,7 +104,7 @@ def cut(run: RunLedger) -> Outcome | None:
 
 
 def shed(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     counts = run.counts
     text = f"{counts.shed:,} of {counted(counts.all, 'request')} shed, {counts.failed:,} failed"
@@ -127,7 +127,9 @@ def unsteady(run: RunLedger) -> Outcome | None:
     return Outcome(bool(off), f"{text} (middle half of the run, {told[0].arrivals:,} arrivals)")
 
 
-def light(run: RunLedger) -> Outcome:
+def light(run: RunLedger) -> Outcome | None:
+    if not run.load:
+        return None
     while_any = " while there were any" if run.idle_share > PAUSE_LIMIT else ""
     return Outcome(run.load < LIGHT_LOAD, f"{run.load:.1f} requests in flight on average{while_any}")
 
@@ -137,7 +139,7 @@ def hop_holds(run: RunLedger) -> Outcome:
 
 
 def clocks_differ(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     return Outcome(
         run.negative_hops > 0, f"{counted(run.negative_hops, 'hop')} left out that end before they begin"
@@ -145,7 +147,7 @@ def clocks_differ(run: RunLedger) -> Outcome | None:
 
 
 def old_vocabulary(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     return Outcome(run.first_output_ends_prefill, "prefill ends with the first output, in these events")
 
@@ -163,7 +165,7 @@ def means_only(run: RunLedger) -> Outcome:
 
 
 def silence(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     text = f"the longest time without any event is {time_text(run.longest_silence_ms * NS_PER_MS)}"
     longer = run.longest_silence_ms > max(SILENCE_MS, run.e2e_ms.mean_ms)
@@ -171,7 +173,7 @@ def silence(run: RunLedger) -> Outcome | None:
 
 
 def pauses(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     text = f"no request is in the service for {pct(run.idle_share)} of the run"
     if run.idle_share > PAUSE_LIMIT and run.in_flight is not None:
@@ -180,7 +182,7 @@ def pauses(run: RunLedger) -> Outcome | None:
 
 
 def reused_ids(run: RunLedger) -> Outcome | None:
-    if run.means_only:
+    if not run.of_events:
         return None
     text = f"{counted(run.reused_ids, 'request')} with the id of an earlier one"
     return Outcome(run.reused_ids > 0, text)

@@ -45,6 +45,8 @@ def _verdict(run: RunLedger, guards: Sequence[Checked]) -> Verdict:
 
 def _void(analysis: StageAnalysis) -> Verdict:
     why = first_few(analysis.empty_runs) or "no request at all"
+    if analysis.pages:
+        return Verdict(Word.VOID, False, why, Exit.INVALID, "two pages of one server, around a load")
     return Verdict(
         Word.VOID,
         False,

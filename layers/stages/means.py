@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact
-from layers.stages.model import SPLIT, Counts, Kind, Row, RunLedger, StageQueue
+from layers.stages.model import SPLIT, Counts, Kind, Row, RunLedger, Source, StageQueue
 from layers.stages.vocabulary import ADMISSION, HAND_OVER, kind_of
 from parsers.load_results import LoadResults, ReportedRun
 
@@ -47,6 +47,7 @@ def _ledger(run: ReportedRun, total_ms: float, artifact: Artifact) -> RunLedger:
         overlap_share=0.0,
         artifacts=(artifact,),
         concurrency=run.concurrency,
+        source=Source.TABLE,
     )
 
 

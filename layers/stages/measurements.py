@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Measurement
-from layers.stages.model import RunLedger
+from layers.stages.model import RunLedger, Source
 
 QUEUE_SHARE, HOP_SHARE, RESIDUAL_SHARE = "queue_share", "hop_share", "residual_share"
 E2E, IN_FLIGHT, SHED_SHARE = "e2e_mean_ms", "in_flight", "shed_share"
 PAIRED = "stage events, paired first in first out per request and stage"
+SCRAPED = "a server's histograms: how sum and count grew between two pages of its metrics"
 PUBLISHED = "a published table of means; of how many requests it does not say (n counts the row)"
+METHODS = {Source.EVENTS: PAIRED, Source.TABLE: PUBLISHED, Source.HISTOGRAMS: SCRAPED}
 
 
 def run_measurements(run: RunLedger) -> Iterator[Measurement]:
@@ -21,7 +23,7 @@ def run_measurements(run: RunLedger) -> Iterator[Measurement]:
     yield _measured(run, RESIDUAL_SHARE, run.residual_share, "share")
     if run.in_flight is not None:
         yield _measured(run, IN_FLIGHT, run.in_flight, "requests")
-    if run.counts.all:
+    if run.counts.all and run.of_events:
         seen = run.counts.all
         yield _measured(run, SHED_SHARE, run.counts.shed / seen, "share", seen, "requests seen")
     for row in run.rows:
@@ -46,7 +48,7 @@ def _measured(
         unit=unit,
         n=n or of[0],
         n_unit=n_unit or of[1],
-        method=PUBLISHED if run.means_only else PAIRED,
+        method=METHODS[run.source],
         artifact=run.artifacts[0],
         scope=run.name,
     )

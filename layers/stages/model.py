@@ -56,6 +56,17 @@ class Interval(NamedTuple):
         return self.end_ns - self.start_ns
 
 
+class Source(StrEnum):
+    """What a ledger was made of."""
+
+    EVENTS = "events"
+    """times of single requests"""
+    TABLE = "table"
+    """published means"""
+    HISTOGRAMS = "histograms"
+    """a server's own, between two pages of its metrics"""
+
+
 class Outcome(StrEnum):
     """What became of a request within the log."""
 
@@ -88,7 +99,8 @@ class TimedRequest:
 class Row:
     """All intervals of one stage, kind and part over the complete requests. `share`: of their end-to-end time
     that these intervals cover; `held`: how many are in it at a time, on average. Quantiles are None where n
-    does not allow them."""
+    does not allow them; of a server's histograms the bucket is known in which they lie (`within_ms`, by
+    quantile: from, and to; None where it has no end)."""
 
     stage: str
     kind: Kind
@@ -102,6 +114,7 @@ class Row:
     held: float | None
     intended: bool = False
     total_ms: float | None = None
+    within_ms: Mapping[str, tuple[float, float | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +218,8 @@ class RunLedger:
     All shares are of the end-to-end time of complete requests. `split` gives each moment to one kind, work
     before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
     much intervals that run at once exceed the time that they cover. `idle_share`: of the window, without any
-    request; `reused_ids`: requests whose id an earlier one had.
+    request; `reused_ids`: requests whose id an earlier one had. `enclosing`: times that hold those of `rows`
+    and are in no share.
     """
 
     run: str
@@ -230,6 +244,8 @@ class RunLedger:
     idle_share: float = 0.0
     reused_ids: int = 0
     first_output_ends_prefill: bool = False
+    source: Source = Source.EVENTS
+    enclosing: tuple[Row, ...] = ()
 
     @property
     def queue_share(self) -> float:
@@ -249,7 +265,12 @@ class RunLedger:
     @property
     def means_only(self) -> bool:
         """Whether it is of a published table."""
-        return self.window_ms is None
+        return self.source is Source.TABLE
+
+    @property
+    def of_events(self) -> bool:
+        """Whether single requests are known."""
+        return self.source is Source.EVENTS
 
     @property
     def name(self) -> str:
@@ -259,7 +280,8 @@ class RunLedger:
 @dataclass(frozen=True, slots=True)
 class StageAnalysis:
     """All runs with a complete request, by load; the run that the verdict is of; runs without any, what was
-    lost, the guards, each with the run as its scope, and how many requests events name, complete or not."""
+    lost, the guards, each with the run as its scope, how many requests events name, complete or not, and how
+    many pages of metrics were read."""
 
     runs: tuple[RunLedger, ...]
     chosen: RunLedger | None
@@ -268,3 +290,4 @@ class StageAnalysis:
     files: tuple[Artifact, ...]
     guards: tuple[Checked, ...]
     requests: int = 0
+    pages: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layers.evidence.wording import first_few
-from layers.stages.model import RunLedger
+from layers.stages.model import RunLedger, Source
 from layers.stages.thresholds import Word, holding, word_of
 
 
@@ -20,7 +20,10 @@ def next_step(run: RunLedger) -> str:
 
 
 def place_of(run: RunLedger) -> str:
-    """What batching the stages around the one that holds requests can win, and cost."""
+    """What batching the stages around the one that holds requests can win, and cost; phases that a server
+    counts are no stages with a batch of their own."""
+    if run.source is Source.HISTOGRAMS:
+        return ""
     held = holding(run)
     before = [q.stage for q in run.queues if q.position < held.position]
     after = [q.stage for q in run.queues if q.position > held.position]

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from layers.evidence.wording import visible
-from layers.stages.model import INTENDED, Row, RunLedger, StageAnalysis
+from layers.stages.model import INTENDED, Row, RunLedger, Source, StageAnalysis
 from layers.stages.thresholds import word_of
+
+E2E_NAMES = {name: f"{name}_ms" for name in ("mean", "p50", "p95", "max", "within")}
 
 
 def sections(analysis: StageAnalysis) -> dict[str, Any]:
@@ -20,11 +22,18 @@ def sections(analysis: StageAnalysis) -> dict[str, Any]:
         "stages": [_row(row) for row in chosen.rows] if chosen else [],
         "residual_share": chosen.residual_share if chosen else None,
         "queue_share": chosen.queue_share if chosen else None,
-        "shed": chosen.counts.shed if chosen else 0,
+        "shed": _shed(chosen),
         "runs": [_run(run) for run in analysis.runs],
         "files": [msgspec.to_builtins(file) for file in analysis.files],
         "lost": [visible(text) for text in analysis.lost],
     }
+
+
+def _shed(chosen: RunLedger | None) -> int | None:
+    """None where only counts of served requests are known."""
+    if chosen is None:
+        return 0
+    return None if chosen.source is Source.HISTOGRAMS else chosen.counts.shed
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -41,6 +50,7 @@ def _row(row: Row) -> dict[str, Any]:
         "total_ms": row.total_ms,
         "share": row.share,
         "held": row.held,
+        "within_ms": msgspec.to_builtins(row.within_ms) if row.within_ms else None,
         "intended": row.intended,
     }
     return {name: value for name, value in told.items() if value is not None}
@@ -51,12 +61,13 @@ def _run(run: RunLedger) -> dict[str, Any]:
     return {
         "run": run.name,
         "word": str(word_of(run)),
+        "source": str(run.source),
         "concurrency": run.concurrency,
         "in_flight": run.in_flight,
         "window_ms": run.window_ms,
         "idle_share": run.idle_share,
         "requests": msgspec.to_builtins(run.counts),
-        "e2e_ms": {name: e2e[f"{name}_ms"] for name in ("mean", "p50", "p95", "max") if f"{name}_ms" in e2e},
+        "e2e_ms": {name: e2e[key] for name, key in E2E_NAMES.items() if key in e2e},
         "queue_share": run.queue_share,
         "hop_share": run.hop_share,
         "intended_share": run.split[INTENDED],
@@ -64,6 +75,7 @@ def _run(run: RunLedger) -> dict[str, Any]:
         "residual_share": run.residual_share,
         "overlap_share": run.overlap_share,
         "stages": [_row(row) for row in run.rows],
+        "enclosing": [_row(row) for row in run.enclosing],
         "waiting": msgspec.to_builtins(run.queues),
         "littles_law": [
             msgspec.to_builtins(one) | {"stage": one.stage or "all", "ratio": one.ratio}

@@ -46,6 +46,7 @@ def stages(
     field: Field = None,
     header: Header = None,
     events_dir: stages_live.EventsDir = None,
+    metrics: stages_live.Metrics = False,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
     no_record: options.NoRecord = False,
@@ -53,8 +54,9 @@ def stages(
     """Which stage of the service holds the requests: do they wait there, or is it at work?
 
     Reads stage events of SGLang-Omni or the bundled engine (JSON lines), your own (JSON lines or CSV with
-    request, stage, event, timestamp), and published tables of mean stage times by concurrency. Or records
-    such events now, from a server that runs, and turns them off again however that ends.
+    request, stage, event, timestamp), published tables of mean stage times by concurrency, and pages of a
+    server's metrics from before and after a load (vLLM, SGLang, TGI). Or records such events, or pages where
+    the server has no events, now.
 
     Example: perfkit stages events/*.jsonl
 
@@ -67,7 +69,7 @@ def stages(
         return _end(result, artifacts, started, investigation, json=json, keep=not no_record)
     assert server is not None and profile is not None
     asked = (server, profile, driving, pairs("--header", header), events_dir)
-    with stages_live.recorded(*asked, investigation, keep=not no_record) as live:
+    with stages_live.recorded(*asked, investigation, metrics=metrics, keep=not no_record) as live:
         result, artifacts = _of_live(live, run, windows)
         return _end(result, artifacts, started, investigation, json=json, keep=not no_record)
 

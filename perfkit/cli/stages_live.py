@@ -49,6 +49,13 @@ EventsDir = Annotated[
     ),
 ]
 
+Metrics = Annotated[
+    bool,
+    typer.Option(
+        "--metrics", help="With --profile: by the server's own histograms, as for servers without events."
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Driving:
@@ -97,11 +104,13 @@ def recorded(
     headers: Mapping[str, str],
     events_dir: Path | None,
     investigation: Path,
+    *,
+    metrics: bool,
     keep: bool,
 ) -> Iterator[Live]:
     """Record now; what came is kept as artifacts of the investigation, or for as long as the block lasts."""
     from layers.collectors.server_adapters.registry import adapter_for
-    from layers.stages.collect_live import checked_seconds, record_events
+    from layers.stages.collect_live import checked_seconds, record_events, record_pages
 
     checked_seconds(seconds)
     with ExitStack() as stack:
@@ -112,9 +121,12 @@ def recorded(
         run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         under = "whatever load there is" if load is None else f"{load.concurrency} at a time"
         say(f"{adapter.kind}: recording under {under} for {seconds:g} s")
-        yield record_events(
-            adapter, run, folder, seconds, _roots(url), load, told, lambda: None, events=events_dir
-        )
+        if adapter.has_events and not metrics:
+            yield record_events(
+                adapter, run, folder, seconds, _roots(url), load, told, lambda: None, events=events_dir
+            )
+        else:
+            yield record_pages(adapter, folder, seconds, _roots(url), load, told, lambda: None)
 
 
 def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:

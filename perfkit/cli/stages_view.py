@@ -48,7 +48,8 @@ def _show_ledger(run: Entry) -> None:
     rows = [row for row in run["stages"] if row["share"] >= SMALL_SHARE]
     head = ["stage", "interval", "n", "mean ms", "p50", "p95", "max", "share"]
     cells = [_cells(row) for row in rows]
-    cells.append(["", "end to end", *_times(run["e2e_ms"], run["requests"]["complete"] or None), ""])
+    e2e = run["e2e_ms"]
+    cells.append(["", "end to end", *_times(e2e, run["requests"]["complete"] or None, e2e.get("within")), ""])
     cells.append(["", "unaccounted", "", "", "", "", "", pct(run["residual_share"])])
     output.line()
     output.show(output.table(head, cells, right=range(2, len(head))))
@@ -58,12 +59,15 @@ def _show_ledger(run: Entry) -> None:
         notes.append(f"intervals overlap by {pct(run['overlap_share'])} of end-to-end time")
     if notes:
         output.paragraph("", "; ".join(notes))
+    if run["enclosing"]:
+        told = (f"{row['stage']} {number(row['mean_ms'])} ms" for row in run["enclosing"])
+        output.paragraph("", f"times that hold some of these: {', '.join(told)} (means)")
 
 
 def _cells(row: Entry) -> list[str]:
     times = {name: row.get(f"{name}_ms") for name in ("mean", "p50", "p95", "max")}
     what = " ".join(word for word in (row["interval"], _part(row)) if word)
-    return [row["stage"], what, *_times(times, row.get("n")), pct(row["share"])]
+    return [row["stage"], what, *_times(times, row.get("n"), row.get("within_ms")), pct(row["share"])]
 
 
 def _part(row: Entry) -> str:
@@ -73,9 +77,21 @@ def _part(row: Entry) -> str:
     return f"({f'{part}{meant}'.lstrip(', ')})" if part or meant else ""
 
 
-def _times(times: Mapping[str, float | None], n: int | None) -> list[str]:
-    values = [number(times.get(name), digits=3) or "-" for name in ("mean", "p50", "p95", "max")]
+def _times(times: Mapping[str, Any], n: int | None, within: Mapping[str, Any] | None = None) -> list[str]:
+    """n, mean, p50, p95 and max; of a percentile the bucket where no more is known."""
+    values = [
+        number(times.get(name), digits=3) or bucket_text((within or {}).get(name))
+        for name in ("mean", "p50", "p95", "max")
+    ]
     return [f"{n:,}" if n is not None else "-", *values]
+
+
+def bucket_text(bucket: Sequence[float | None] | None) -> str:
+    """`300-500`, `>8000`, or `-` for none."""
+    if not bucket:
+        return "-"
+    low, high = (number(bound, digits=3) for bound in bucket)
+    return f"{low}-{high}" if high else f">{low}"
 
 
 def _show_runs(runs: Sequence[Entry]) -> None:

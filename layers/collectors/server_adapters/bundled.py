@@ -47,6 +47,8 @@ class BundledAdapter(GenericAdapter):
         StageTotal("engine_held_seconds_total", "{stage}", SERVED),
     )
     work = StageWork("engine_busy_seconds_total", "engine_step_seconds_count", "engine_batch_items_sum")
+    end_to_end = ""
+    """Its events tell more."""
 
     def processes(self) -> dict[str, int]:
         """Process ids by name: front, engine and device."""

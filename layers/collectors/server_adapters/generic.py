@@ -53,7 +53,11 @@ class StageTime:
 
     def stage(self, key: str) -> str:
         """The stage that a sample of it is about."""
-        return stage_name(self.text, key)
+        return stage_name(self.text, labels_of(key))
+
+    def named(self, labels: Mapping[str, str]) -> str:
+        """The stage that samples with these labels are about."""
+        return stage_name(self.text, labels)
 
     def sums(self, values: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         """Of each stage the seconds and the number of all that passed it, over engines and ranks."""
@@ -78,7 +82,7 @@ class StageTotal:
         """Of each stage that was ever passed the seconds, and the requests that were served."""
         served = total(values, (self.requests,)) or 0.0
         spent = ((key, value) for key, value in values.items() if name_of(key) == self.seconds and value)
-        return {stage_name(self.text, key): (value, served) for key, value in spent}
+        return {stage_name(self.text, labels_of(key)): (value, served) for key, value in spent}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,12 @@ class GenericAdapter:
         StageTime("tgi_request_inference_duration", "inference"),
     )
     work: ClassVar[StageWork | None] = None
+    end_to_end: ClassVar[str] = "tgi_request_duration"
+    """The histogram of whole requests, which the times of stages are shares of; empty where there is none."""
+    enclosing: ClassVar[Sequence[StageTime]] = ()
+    """Histograms of times that hold others of them: told beside the stages and added to none."""
+    nested: ClassVar[frozenset[str]] = frozenset()
+    """Texts of `stages` that lie inside other ones, or repeat them."""
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
@@ -209,9 +219,9 @@ def scrape(caller: Caller, timeout_s: float = CALL_TIMEOUT_S) -> MetricsSample |
     return MetricsSample(began_ns + call_ns // 2, wall_ns + call_ns // 2, call_ns, page.values)
 
 
-def stage_name(text: str, key: str) -> str:
+def stage_name(text: str, labels: Mapping[str, str]) -> str:
     """`{label}` in the text stands for that label of a sample, or for nothing where it has none."""
-    return " ".join(text.format_map(defaultdict(str, labels_of(key))).split())
+    return " ".join(text.format_map(defaultdict(str, labels)).split())
 
 
 def total(values: Mapping[str, float], names: Sequence[str]) -> float | None:

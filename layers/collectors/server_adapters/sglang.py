@@ -40,6 +40,12 @@ class SglangAdapter(GenericAdapter):
         StageTime("sglang:queue_time_seconds", "{omni_stage} queue"),
         StageTime("sglang:per_stage_req_latency_seconds", "{omni_stage} {stage}"),
     )
+    end_to_end = "sglang:e2e_request_latency_seconds"
+    enclosing: ClassVar[Sequence[StageTime]] = (
+        StageTime("sglang:time_to_first_token_seconds", "to the first token"),
+    )
+    nested = frozenset({"prefill_waiting", "chunked_prefill", "decode_loop"})
+    """The first is the queue again, the others are parts of forwards (req_time_stats.py of 0.5)."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)

@@ -41,6 +41,11 @@ class VllmAdapter(GenericAdapter):
         StageTime("vllm:request_prefill_time_seconds", "prefill"),
         StageTime("vllm:request_decode_time_seconds", "decode"),
     )
+    end_to_end = "vllm:e2e_request_latency_seconds"
+    enclosing = (
+        StageTime("vllm:request_inference_time_seconds", "inference"),
+        StageTime("vllm:time_to_first_token_seconds", "to the first token"),
+    )
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
