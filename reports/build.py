@@ -6,14 +6,20 @@ ones are listed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from layers.evidence.finding import Finding
 from layers.evidence.guard import Effect
+from layers.evidence.measurement import Artifact
 from layers.evidence.store import Investigation
 from layers.evidence.store_rows import Run, StoredFinding, StoredGuard, StoredMeasurement
+from layers.layer4_ab.judge import COMMAND as AB
 from layers.preflight.watch_judge import COMMAND as WATCH
+from layers.stages.judge import COMMAND as LEDGER
 from parsers.errors import StoreError
+from reports.ab_document import AbRun, ab_verdict, read_ab
 from reports.artifacts import ArtifactFinder, artifacts_of
 from reports.environment import environment
 from reports.finding_rows import busy_ratios, device_names, finding_rows
@@ -24,13 +30,18 @@ from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_s
 from reports.layer1_unknowns import not_measured, not_shown
 from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
 from reports.model import RawValue, Report, RunVerdict, Validity
-from reports.stages_document import StageRun, is_stages, read_stages, stages_verdict
+from reports.stages_document import StageRun, read_stages, stages_verdict
 from reports.sweep_document import COMMANDS as SWEEPS
 from reports.sweep_document import SweepRun, read_sweep, sweep_verdict
 from reports.watch_section import WatchRun
 
 TITLES_NAMED, CARDS_NAMED = 3, 2
 """Runs and kinds of device that the report's title names one by one."""
+
+SECTIONS = frozenset({PREFLIGHT.command, WATCH, LEDGER, AB, *SWEEPS})
+"""Commands whose runs have a section of their own, beside Layer 1."""
+
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +77,17 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     """The whole report; `commands` are those that this perfkit has."""
     artifacts = {run.id: artifacts_of(run, recorded.measurements) for run in recorded.runs}
     documents, unreadable = _documents(recorded.runs)
-    sweeps = _sweeps(recorded, artifacts, unreadable)
-    ledgers = _ledgers(recorded, artifacts, unreadable)
+    sweeps = _others(recorded, artifacts, unreadable, SWEEPS, read_sweep)
+    ledgers = _others(recorded, artifacts, unreadable, (LEDGER,), read_stages)
+    comparisons = _others(recorded, artifacts, unreadable, (AB,), read_ab)
     rows = history(recorded.runs, artifacts, unreadable)
     counts = {row.id for row in rows if not row.dropped}
     counting = _counting(recorded, counts, documents, artifacts)
     tried = {str(run.document["command"]) for run in recorded.runs}
     swept = [sweep for sweep in sweeps if sweep.run.id in counts]
     staged = [ledger for ledger in ledgers if ledger.run.id in counts]
-    counted_runs = {*(r.run.id for r in counting), *(r.run.id for r in swept), *(r.run.id for r in staged)}
+    compared = [one for one in comparisons if one.run.id in counts]
+    counted_runs = {r.run.id for kind in (counting, swept, staged, compared) for r in kind}
     watches = _watches(recorded, artifacts)
     preflight = next((run for run in reversed(recorded.runs) if _is(run, PREFLIGHT.command)), None)
     of_counting = [f for f in recorded.findings if f.run_id in counted_runs]
@@ -82,20 +95,21 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
     negative = [f for f in of_counting if f.finding.negative]
     return Report(
-        title=_title(counting, [*staged, *swept]),
+        title=_title(counting, [*staged, *swept, *compared]),
         verdicts=(
             *map(_run_verdict, counting),
             *map(stages_verdict, staged),
             *map(sweep_verdict, swept),
+            *map(ab_verdict, compared),
         ),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(counting, preflight, watches, commands, swept, staged, tried),
+        layers=layers_walked(counting, preflight, watches, commands, swept, staged, compared, tried),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
         not_measured=tuple(not_measured(counting, preflight)),
-        not_shown=(*not_shown(counting), *([] if swept else [UNMEASURED_EFFECTS])),
-        raw_values=_raw_values(recorded.measurements, counting, [*staged, *swept]),
+        not_shown=(*not_shown(counting), *([] if swept or compared else [UNMEASURED_EFFECTS])),
+        raw_values=_raw_values(recorded.measurements, counting, [*staged, *swept, *compared]),
         runs=rows,
         artifacts=tuple(dict.fromkeys(a for row in rows for a in row.artifacts)),
     )
@@ -110,9 +124,7 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
     documents: dict[int, Layer1Document] = {}
     unreadable: dict[int, str] = {}
     for run in runs:
-        if _is(run, PREFLIGHT.command) or _is(run, WATCH) or run.document["command"] in SWEEPS:
-            continue
-        if is_stages(run):
+        if run.document["command"] in SECTIONS:
             continue
         if not _is(run, LAYER_1.command):
             unreadable[run.id] = f"this report does not cover perfkit {run.document['command']}"
@@ -124,32 +136,22 @@ def _documents(runs: Sequence[Run]) -> tuple[dict[int, Layer1Document], dict[int
     return documents, unreadable
 
 
-def _sweeps(
-    recorded: Recorded, artifacts: dict[int, ArtifactFinder], unreadable: dict[int, str]
-) -> list[SweepRun]:
-    """Sweeps and imports; why one cannot be used joins `unreadable`."""
+def _others(
+    recorded: Recorded,
+    artifacts: dict[int, ArtifactFinder],
+    unreadable: dict[int, str],
+    commands: Collection[str],
+    read: Callable[[Run, Sequence[Artifact], Sequence[Finding]], Other],
+) -> list[Other]:
+    """The runs of these commands; why one cannot be used joins `unreadable`."""
     found = []
     for run in recorded.runs:
-        if run.document["command"] in SWEEPS:
+        if run.document["command"] in commands:
             findings = [f.finding for f in recorded.findings if f.run_id == run.id]
             try:
-                found.append(read_sweep(run, artifacts[run.id].all, findings))
+                found.append(read(run, artifacts[run.id].all, findings))
             except StoreError as error:
                 unreadable[run.id] = str(error)
-    return found
-
-
-def _ledgers(
-    recorded: Recorded, artifacts: dict[int, ArtifactFinder], unreadable: dict[int, str]
-) -> list[StageRun]:
-    """Stage ledgers; why one cannot be used joins `unreadable`."""
-    found = []
-    for run in filter(is_stages, recorded.runs):
-        findings = [f.finding for f in recorded.findings if f.run_id == run.id]
-        try:
-            found.append(read_stages(run, artifacts[run.id].all, findings))
-        except StoreError as error:
-            unreadable[run.id] = str(error)
     return found
 
 
@@ -184,7 +186,7 @@ def _counting(
     ]
 
 
-def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun | StageRun]) -> str:
+def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun | StageRun | AbRun]) -> str:
     if not runs and not sweeps:
         return "no run counts"
     named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
@@ -205,7 +207,7 @@ def _run_verdict(r: Layer1Run) -> RunVerdict:
 def _raw_values(
     measurements: Sequence[StoredMeasurement],
     runs: Sequence[Layer1Run],
-    others: Sequence[SweepRun | StageRun],
+    others: Sequence[SweepRun | StageRun | AbRun],
 ) -> tuple[RawValue, ...]:
     """Those of the runs that count, the device that is shown of each first."""
     shown = {r.run.id: r.subject.device.scope if r.subject else "" for r in runs}

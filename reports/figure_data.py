@@ -150,4 +150,63 @@ class LeafPanels:
     panels: tuple[LeafPanel, ...]
 
 
-FigureData = BusyBars | SplitBars | StripFigure | IdleBars | KernelBars | SweepCurves | StageBars | LeafPanels
+@dataclass(frozen=True, slots=True)
+class AbPairs:
+    """An A/B pair by pair: (A, B) in `unit`, each pair's change as a share, their mean with its interval;
+    floor and margin as shares either way, None where there is none."""
+
+    unit: str
+    pairs: tuple[tuple[float, float], ...]
+    changes: tuple[float, ...]
+    mean: float
+    interval: tuple[float, float] | None
+    floor: float | None
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyLine:
+    """The percentiles of one run of an arm: (share of requests, ms), in order."""
+
+    arm: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AbLatency:
+    """Latency of the runs of both arms."""
+
+    lines: tuple[LatencyLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunMark:
+    """One run of an A/B: minutes since the first began, its value, and whether a rule left it out."""
+
+    arm: str
+    at_min: float
+    value: float
+    left_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AbTimeline:
+    """The runs of an A/B over its session."""
+
+    unit: str
+    marks: tuple[RunMark, ...]
+
+
+FigureData = (
+    BusyBars
+    | SplitBars
+    | StripFigure
+    | IdleBars
+    | KernelBars
+    | SweepCurves
+    | StageBars
+    | LeafPanels
+    | AbPairs
+    | AbLatency
+    | AbTimeline
+)

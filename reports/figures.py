@@ -13,6 +13,9 @@ from urllib.parse import unquote
 
 from parsers.errors import StoreError
 from reports.figure_data import (
+    AbLatency,
+    AbPairs,
+    AbTimeline,
     BusyBars,
     IdleBars,
     KernelBars,
@@ -60,6 +63,7 @@ def write_figure(figure: Figure, folder: Path, suffix: str = ".svg") -> Path:
 
 def draw(figure: Figure) -> Canvas:
     """The figure on a canvas of its own; call it inside `styled`."""
+    from reports.figures_ab import draw_ab_latency, draw_ab_pairs, draw_ab_timeline
     from reports.figures_busy import draw_busy
     from reports.figures_idle import draw_idle
     from reports.figures_kernels import draw_kernels
@@ -86,3 +90,9 @@ def draw(figure: Figure) -> Canvas:
             return draw_stages(figure.data, figure.title, figure.about)
         case LeafPanels():
             return draw_stacks(figure.data, figure.title, figure.about)
+        case AbPairs():
+            return draw_ab_pairs(figure.data, figure.title, figure.about)
+        case AbLatency():
+            return draw_ab_latency(figure.data, figure.title, figure.about)
+        case AbTimeline():
+            return draw_ab_timeline(figure.data, figure.title, figure.about)

@@ -10,7 +10,6 @@ from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.measurement import Artifact
 from layers.evidence.store_rows import Run
 from layers.evidence.verdict import Exit
-from layers.stages.judge import COMMAND
 from layers.stages.measurements import PAIRED, PUBLISHED
 from parsers.errors import StoreError
 from reports.file_names import files_name
@@ -51,11 +50,6 @@ class StageRun:
         if complete:
             return Basis(complete, "complete requests", PAIRED, self.artifacts)
         return Basis(sum(len(one["stages"]) for one in ledgers), "published means", PUBLISHED, self.artifacts)
-
-
-def is_stages(run: Run) -> bool:
-    """Whether it is a stage ledger."""
-    return bool(run.document["command"] == COMMAND)
 
 
 def read_stages(run: Run, artifacts: Sequence[Artifact], findings: Sequence[Finding]) -> StageRun:

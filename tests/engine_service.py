@@ -101,4 +101,3 @@ def service(**options: Any) -> Iterator[Service]:
         yield running
     finally:
         running.close()
-

@@ -36,7 +36,5 @@ def ran(study: Study, rate: Rate, spread: float = 0.01, repeats: int | None = No
         swept = sweep_pass(study.concurrency, repeat=key.repeat, settings=dict(cell), throughput_rps=rps)
         use = DeviceUse("emulated", "emulated", "device_op_ratio", 0.9, 100, None)
         right = Accuracy("exact-match", 1.0, 64, 0)
-        made.append(
-            replace(swept, timings={Timing.E2E: e2e(ms, 2 * ms)}, devices=(use,), accuracy=right)
-        )
+        made.append(replace(swept, timings={Timing.E2E: e2e(ms, 2 * ms)}, devices=(use,), accuracy=right))
     return made

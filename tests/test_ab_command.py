@@ -23,17 +23,24 @@ A_DATES = ("20260430-100000", "20260430-100300", "20260430-100400", "20260430-10
 B_DATES = ("20260430-100100", "20260430-100200", "20260430-100500", "20260430-100600")
 """A B B A A B B A, a minute each."""
 RATES = (8.0, 8.05, 7.98, 8.03)
+NOISE = {"b": (1.0, 0.997, 1.002, 1.001), "again": (1.001, 0.998, 1.0, 1.002)}
 
 
 def arm(
     folder: Path, name: str, by: float = 1.0, dates: tuple[str, ...] = A_DATES, **other: object
 ) -> list[str]:
     """Four result files; throughput and duration agree."""
-    noise = (1.0, 0.997, 1.002, 1.001) if name == "b" else (1.0,) * 4
+    noise = NOISE.get(name, (1.0,) * 4)
     files = []
     for n, (rate, date, factor) in enumerate(zip(RATES, dates, noise, strict=True)):
         served = rate * by * factor
-        told = {"request_throughput": served, "output_throughput": 10 * served, "duration": 80 / served}
+        tail = {"p90_e2el_ms": 1000 / served, "num_prompts": 80}
+        told = {
+            **tail,
+            "request_throughput": served,
+            "output_throughput": 10 * served,
+            "duration": 80 / served,
+        }
         made = vllm(8, date=date, **told, **other)
         files.append(written(folder / f"{name}{n}.json", made))
     return files

@@ -253,6 +253,7 @@ def test_the_drain_of_a_short_open_loop_is_not_taken_for_overload() -> None:
     ]
     assert curve(passes).word is CurveClass.NOT_SATURATED
 
+
 def test_throughput_that_falls_is_retrograde() -> None:
     fallen = curve(curve_passes({1: 10, 2: 20, 4: 30, 8: 24}))
     assert fallen.word is CurveClass.RETROGRADE

@@ -190,9 +190,7 @@ def test_a_bad_file_among_good_ones_costs_only_itself_and_opens_the_verdict(
     assert f"PK130 unreadable-file: directional. 1 of 3 files could not be read: {bad}" in shown
 
 
-def test_no_finding_is_more_than_a_hint_where_a_file_could_not_be_read(
-    traces: Write, capsys: Output
-) -> None:
+def test_no_finding_is_more_than_a_hint_where_a_file_could_not_be_read(traces: Write, capsys: Output) -> None:
     traces("a.json", "b.json")
     layer1("a.json", "b.json", "--no-record", "--json")
     assert "medium" in {one["strength"] for one in json.loads(capsys.readouterr().out)["findings"]}

@@ -91,10 +91,15 @@ def _judged(effect: Effect, ruled: Ruled, floors: Sequence[Floor], question: Que
         floor=float(ruled.floor),
         p=float(ruled.p),
         call=_call(effect, ruled),
-        detectable=detectable(effect.pairs, spread, outside_floor(floors, effect.pairs)),
+        detectable=_detectable(effect.pairs, spread, outside_floor(floors, effect.pairs)),
         wanted=wanted,
         needed=_needed(wanted, spread, floors, question),
     )
+
+
+def _detectable(pairs: int, spread: float, floor: float) -> float | None:
+    """None of pairs without any spread: nothing is known of their noise."""
+    return detectable(pairs, spread, floor) if spread or floor else None
 
 
 def _call(effect: Effect, ruled: Ruled) -> Call:

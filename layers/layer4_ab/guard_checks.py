@@ -37,7 +37,7 @@ def no_floor(found: AbAnalysis) -> Outcome | None:
     pairs = found.primary.pairs if found.primary else 0
     from_blocks = floor_is_measured(found)
     effect = Effect.NOTE if pairs >= AB_STRONG_PAIRS else None
-    own = "repeats of an arm inside the blocks are all there is"
+    own = "repeats of an arm are all there is" if pairs > 1 else "no repeat of an arm"
     return Outcome(not from_blocks, own if from_blocks else f"no A/A run; {own}", effect)
 
 

@@ -103,7 +103,7 @@ def _of_the_word(found: AbAnalysis, word: Word) -> str:
     if word is not Word.INCONCLUSIVE:
         return ""
     if primary.detectable is None:
-        return ": one pair has no spread"
+        return ": nothing is known of their noise"
     inside = primary.clear_of_zero and primary.floor is not None and abs(primary.mean) <= primary.floor
     why = "inside the floor, so not claimed; " if inside else ""
     return f": {why}so many pairs see {size(primary.detectable)} in 4 of 5 cases"

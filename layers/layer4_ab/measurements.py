@@ -59,6 +59,7 @@ METHODS = {
 
 
 def _floors(found: AbAnalysis) -> Iterator[Measurement]:
+    artifact = next(iter(found.again.artifacts), None) if found.again else None
     for floor in found.floors:
         what = "their one ratio" if floor.single else "spread of a ratio of two of them"
         yield Measurement(
@@ -68,5 +69,6 @@ def _floors(found: AbAnalysis) -> Iterator[Measurement]:
             n=floor.runs,
             n_unit="A/A runs",
             method=f"{floor.kind}: {what}",
+            artifact=artifact,
             scope=f"{floor.kind}, {found.load}",
         )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
+from layers.evidence.measurement import Artifact
 from layers.evidence.wording import clipped
 from layers.layer3_sweep.model import SweepPass
 from layers.layer4_ab.floors import Floor
 from layers.layer4_ab.gates import is_safe
 from layers.layer4_ab.history import machine_of
+from layers.layer4_ab.metrics import allows
 from layers.layer4_ab.model import AbAnalysis, Count, Effect, Pair, Round
 from layers.layer4_ab.numbers import pct_of
 from layers.layer4_ab.order import Shift
@@ -34,6 +37,7 @@ def sections(found: AbAnalysis) -> dict[str, Any]:
         "floors": [_floor(floor, found) for floor in found.floors],
         "pairs": [_pair(pair) for pair in found.pairs],
         "runs": [_round(one, found) for one in found.rounds],
+        "files": [asdict(artifact) for artifact in _files(found)],
         "machine": machine_of(found.rounds),
         "order_effect": _shift(found.order_effect),
         "drift": _shift(found.drift),
@@ -44,6 +48,12 @@ def sections(found: AbAnalysis) -> dict[str, Any]:
     }
     sections: dict[str, Any] = clipped(made)
     return sections
+
+
+def _files(found: AbAnalysis) -> list[Artifact]:
+    """Every file that the arms were read from, each once."""
+    again = found.again.artifacts if found.again else ()
+    return list(dict.fromkeys((*found.a.artifacts, *found.b.artifacts, *again)))
 
 
 def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
@@ -112,12 +122,14 @@ def _round(one: Round, found: AbAnalysis) -> dict[str, Any]:
 
 
 def _quantiles(swept: SweepPass) -> dict[str, dict[str, float]]:
-    """Percentiles by time, for curves of their distribution."""
-    return {
-        str(timing): {f"{q.quantile:g}": q.value_ms for q in latency.quantiles}
+    """Percentiles by time that the run has the requests for, for curves of their distribution."""
+    told = {
+        str(timing): {
+            f"{q.quantile:g}": q.value_ms for q in latency.quantiles if allows(swept, latency, q.quantile)
+        }
         for timing, latency in swept.timings.items()
-        if latency.quantiles
     }
+    return {timing: values for timing, values in told.items() if values}
 
 
 def _shift(shift: Shift | None) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
+from layers.evidence.verdict import Exit
 from layers.evidence.wording import counted, first_few
 from perfkit.cli import output
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
@@ -27,7 +28,7 @@ def show_ab(result: Result) -> None:
     """Print the result of an A/B."""
     show_headline(result)
     primary: Entry | None = result.sections["primary"]
-    if primary is not None:
+    if primary is not None and result.verdict.exit_code is not Exit.INVALID:
         _show_pairs(result, primary)
         _show_yardsticks(result, primary)
         _show_metrics(result)
@@ -87,8 +88,9 @@ def _show_yardsticks(result: Result, primary: Entry) -> None:
     rows = [
         ["interval (95 %)", f"{_change(primary['low'])} to {_change(primary['high'])}", "of the mean ratio"],
         ["A/A floor", f"±{primary['floor_pct']:.2f} %", _floors(result)],
-        ["detectable", f"±{primary['mde_pct']:.2f} %", "in 4 of 5 experiments like this"],
     ]
+    if primary["mde_pct"] is not None:
+        rows.append(["detectable", f"±{primary['mde_pct']:.2f} %", "in 4 of 5 experiments like this"])
     margin = result.sections["question"]["margin"]
     if margin is not None:
         rows.append(["margin", f"±{100 * margin:g} %", "does not matter, as declared"])
