@@ -126,9 +126,14 @@ class Found:
     def row(self, name: str) -> list[str]:
         error_ms = self.ttft_ms - self.true_ttft_ms
         per_chunk_us = 1e6 * self.cpu_s / self.chunks if self.chunks else math.nan
-        millis = (f"{value:.2f}" for value in (self.ttft_ms, self.true_ttft_ms, error_ms))
-        rates = f"{self.request_rate:.1f}", f"{self.in_flight:.1f}"
-        return [name, *rates, *millis, f"{self.cpu_s:.1f}", f"{per_chunk_us:,.0f}", f"{self.wall_s:.0f}"]
+        millis = (told(value, 2) for value in (self.ttft_ms, self.true_ttft_ms, error_ms))
+        rates = told(self.request_rate, 1), told(self.in_flight, 1)
+        return [name, *rates, *millis, told(self.cpu_s, 1), told(per_chunk_us, 0), told(self.wall_s, 0)]
+
+
+def told(value: float, digits: int) -> str:
+    """With so many digits; what is no number was not told."""
+    return "not told" if math.isnan(value) else f"{value:,.{digits}f}"
 
 
 def program_of(tool: str, named: str | None) -> str | None:

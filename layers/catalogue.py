@@ -16,6 +16,7 @@ from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
 from layers.layer1_gpu_busy.guards_live import LIVE_GUARDS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
+from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
 from layers.layer1_gpu_busy.guards_recording import RECORDING_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
 from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
@@ -95,6 +96,7 @@ CATALOGUE = gather(
     SAMPLED_GUARDS,
     CROSS_GUARDS,
     LIVE_GUARDS,
+    PROFILE_GUARDS,
     WIDTH_GUARDS,
     RECORDING_GUARDS,
     TAG_GUARDS,

@@ -78,3 +78,11 @@ def test_what_a_tool_wrote_is_read_beside_what_the_responder_knows(tmp_path: Pat
 def test_a_tool_that_failed_says_why(tmp_path: Path) -> None:
     found = run_tool("guidellm", program(tmp_path, "echo no such option; exit 2"), None, 8, PACED, 1.0)
     assert found == "exit 2: no such option"
+
+
+def test_what_a_tool_does_not_tell_is_told_so() -> None:
+    found = Found(7.5, math.nan, 17.5, math.nan, 0, 1.0, 2.0)
+    assert found.row("one") == [
+        *("one", "7.5", "not told", "17.50", "not told", "not told"),
+        *("1.0", "not told", "2"),
+    ]

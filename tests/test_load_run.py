@@ -12,7 +12,7 @@ from layers.collectors.load.records import Outcome, Phase
 from layers.collectors.load.team import Progress, run_load
 from parsers.errors import InvalidMeasurement, StoreError, UsageError
 from tests.load_builders import measured, overlap, plan_for, stream, whole
-from tests.load_servers import CLOSE, serving
+from tests.load_servers import CLOSE, HANG, serving
 
 FIRST_S, GAP_S, TOKENS = 0.03, 0.01, 4
 
@@ -106,11 +106,30 @@ def test_arrivals_beyond_what_may_be_in_flight_wait_in_the_client_and_it_shows(t
     assert all((record.latency_ns or 0) >= lag for record, lag in zip(records, lags, strict=True))
 
 
+AT_ONCE = Load(rate_per_s=1e6, arrivals=Arrivals.CONSTANT)
+"""Ten arrivals in 10 us: a client that looks for the first finds them all, and the end of its run."""
+
+
+def test_arrivals_that_are_due_when_the_run_ends_are_sent(tmp_path: Path) -> None:
+    with serving(lambda _: whole()) as server:
+        run = run_load(plan_for(tmp_path, server.port, AT_ONCE, Extent(requests=10, drain_s=60.0)))
+    assert [record.outcome for record in measured(run)] == [Outcome.OK] * 10
+
+
+def test_every_arrival_of_the_time_is_a_request_however_late_the_client_looks(tmp_path: Path) -> None:
+    load = Load(rate_per_s=1000, arrivals=Arrivals.CONSTANT)
+    extent = Extent(duration_s=0.1, drain_s=60.0)
+    with serving(lambda _: whole()) as server:
+        run = run_load(plan_for(tmp_path, server.port, load, extent))
+    records = measured(run)
+    assert [record.sequence for record in records] == list(range(len(records)))
+    assert 99 <= len(records) <= 101 and {record.outcome for record in records} == {Outcome.OK}
+
+
 def test_arrivals_that_were_never_sent_are_recorded(tmp_path: Path) -> None:
-    load = Load(rate_per_s=200, arrivals=Arrivals.CONSTANT)
     extent = Extent(requests=10, drain_s=0.1)
-    with serving(lambda _: [5.0, *whole()]) as server:
-        run = run_load(plan_for(tmp_path, server.port, load, extent, max_in_flight=2))
+    with serving(lambda _: [HANG]) as server:
+        run = run_load(plan_for(tmp_path, server.port, AT_ONCE, extent, max_in_flight=2))
     records = measured(run)
     assert [record.sequence for record in records] == list(range(10))
     assert {record.outcome for record in records} == {Outcome.UNFINISHED}

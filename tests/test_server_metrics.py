@@ -27,7 +27,7 @@ from layers.collectors.server_cpu import CpuLook, cpu_use, read_cpu
 from layers.evidence.record_log import RecordLog
 from layers.layer3_sweep.model import HostUse, ServerUse
 from layers.layer3_sweep.server_use import host_use, server_use
-from tests.control_servers import HANG, control_server
+from tests.control_servers import HANG, ControlServer, control_server
 
 VLLM = VllmAdapter(Caller("http://127.0.0.1:1"))
 S = 1_000_000_000
@@ -278,8 +278,51 @@ def test_a_server_that_stops_answering_costs_pages_and_not_the_run(
     assert answer.values == {} and "no answer in 0.05 s" in answer.missing["/metrics"]
 
 
-def test_how_to_trust_a_certificate_goes_with_the_address_and_headers_do_not() -> None:
-    from layers.collectors.server_adapters.metrics_source import targets_of
+def guarded(server: ControlServer) -> Callable[[Any], Any]:
+    """A page of metrics behind a key."""
 
+    def page(_: Any) -> Any:
+        return "llamacpp:requests_processing 3\n" if server.asked[-1][2].get("X-Key") == "hunter2" else 401
+
+    return page
+
+
+def test_a_page_behind_a_key_is_asked_for_with_it_and_no_list_of_processes_shows_it(tmp_path: Path) -> None:
+    with control_server({}) as server:
+        server.pages["GET /metrics"] = guarded(server)
+        adapter = GenericAdapter(Caller(server.url, {"X-Key": "hunter2"}))
+        with ServerSampling(tmp_path, adapter) as sampling:
+            wait_for(lambda: len(server.asked) >= 2)
+            commands = [Path(f"/proc/{pid}/cmdline") for pid in os.listdir("/proc") if pid.isdigit()]
+            assert not [path for path in commands if b"hunter2" in read_or_nothing(path)]
+    assert sampling.problems == []
+    assert {s.values["llamacpp:requests_processing"] for s in sampling.metrics.samples} == {3.0}
+    assert not [path for path in tmp_path.rglob("*") if b"hunter2" in path.read_bytes()]
+
+
+def read_or_nothing(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it ended meanwhile
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [({}, "give its key with --header"), ({"X-Key": "no"}, "the key that was given does not open it")],
+)
+def test_a_page_behind_a_key_says_so(tmp_path: Path, headers: dict[str, str], said: str) -> None:
+    with control_server({}) as server:
+        server.pages["GET /metrics"] = guarded(server)
+        with ServerSampling(tmp_path, GenericAdapter(Caller(server.url, headers))) as sampling:
+            pass
+    assert len(sampling.problems) == 1 and f"behind a key (HTTP 401): {said}" in sampling.problems[0]
+
+
+def test_how_to_trust_a_certificate_goes_with_the_address_and_headers_do_not() -> None:
+    from layers.collectors.server_adapters.metrics_source import private_of, targets_of
+
+    assert private_of(Caller("https://h")) == ""
     caller = Caller("https://h:8443/", {"Authorization": "Bearer x"}, False, "/ca.pem")
     assert targets_of(caller) == ["https://h:8443", "no-verify", "ca=/ca.pem"]
+    assert private_of(caller) == 'headers={"Authorization": "Bearer x"}'

@@ -51,7 +51,8 @@ def test_a_server_that_misbehaves_is_classified_and_not_asked_for_ever(tmp_path:
         asked = len(server.asked)
     assert [key for key, _, _ in heard.ends] == [PassKey(0, Load(1), 1), PassKey(0, Load(2), 1)]
     records = [r for parts in read_all(tmp_path / "sweep").values() for one in parts for r in one.records]
-    assert {r.outcome for r in records} <= outcomes and len(records) == asked
+    assert {r.outcome for r in records} <= outcomes
+    assert len(records) == asked or (name in PATIENCE and len(records) > asked)  # given up before it was read
     for _, found, _ in heard.ends:
         assert (found.ok, found.shed, found.errors) == (0, 0, 3)
 

@@ -1,21 +1,23 @@
-"""A server's request events while something runs; off again however that ends.
+"""What a server records of itself while something runs, its request events or a profile; off again however
+that ends.
 
     with EventRecording(adapter, folder, run) as recording:
         ...the load...
     recording.files
 
-Ctrl-C ends the block and turns them off; for a SIGKILL of perfkit there is a keeper (`events_keeper.py`).
+Ctrl-C ends the block and turns it off; for a SIGKILL of perfkit there is a keeper (`events_keeper.py`).
 Where the server does not do as it is told, the error says how to turn them off by hand.
 """
 
 from __future__ import annotations
 
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -30,21 +32,32 @@ from parsers.errors import InvalidMeasurement
 START_TIMEOUT_S, END_TIMEOUT_S = 30.0, 5.0
 
 
-class EventRecording:
-    """Use as a context manager; after it `files` are those that this machine sees."""
+class ServerRecording(ABC):
+    """Use as a context manager; after it `files` are those that this machine sees. `off` ends this run and no
+    other, where the server can tell them apart."""
 
-    def __init__(self, adapter: GenericAdapter, folder: Path, run: str) -> None:
-        self._adapter, self._folder, self._run = adapter, folder, run
-        self._off = events_off(run)
+    what: ClassVar[str]
+
+    def __init__(self, adapter: GenericAdapter, folder: Path, run: str, off: EventsOff) -> None:
+        self._adapter, self._folder, self._run, self._off = adapter, folder, run, off
         self._keeper: _Keeper
         self.files: Sequence[Path] = ()
+
+    @abstractmethod
+    def _start(self) -> None: ...
+
+    @abstractmethod
+    def _stop(self) -> Sequence[Path]: ...
 
     def __enter__(self) -> Self:
         self._keeper = _Keeper(self._adapter, self._off)
         try:
-            self._adapter.start_events(self._folder, self._run)
+            self._start()
         except BaseException as error:
-            self._keeper.take_over()  # an answer that did not come may follow a start
+            if self._off.body:
+                self._keeper.take_over()  # an answer that did not come may follow a start
+            else:
+                self._keeper.dismiss()  # a call that names no run would end somebody else's
             if isinstance(error, ServerCallFailed):
                 raise ServerCallFailed(
                     f"{error}; a run that is left over ends by: {self._any_run}"
@@ -56,13 +69,13 @@ class EventRecording:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.files = self._adapter.stop_events(self._folder, self._run)
+            self.files = self._stop()
         except BaseException as failed:
             self._keeper.take_over()
             if isinstance(failed, ServerCallFailed):
                 by_hand = self._off.by_hand(self._adapter.caller.base)
                 raise ServerCallFailed(
-                    f"{failed}: its request events may still be on; turn them off: {by_hand}"
+                    f"{failed}: its {self.what} may still be on; turn it off: {by_hand}"
                 ) from failed
             raise
         self._keeper.dismiss()
@@ -71,6 +84,36 @@ class EventRecording:
     def _any_run(self) -> str:
         """No id ends whatever runs."""
         return f"curl -X POST {self._adapter.caller.base}{self._off.path}"
+
+
+class EventRecording(ServerRecording):
+    """Request events, in files of `folder`."""
+
+    what = "recording of request events"
+
+    def __init__(self, adapter: GenericAdapter, folder: Path, run: str) -> None:
+        super().__init__(adapter, folder, run, events_off(run))
+
+    def _start(self) -> None:
+        self._adapter.start_events(self._folder, self._run)
+
+    def _stop(self) -> Sequence[Path]:
+        return self._adapter.stop_events(self._folder, self._run)
+
+
+class ProfileRecording(ServerRecording):
+    """A profile, whose traces lie in `folder`, or where the server was started to write them."""
+
+    what = "profiler"
+
+    def __init__(self, adapter: GenericAdapter, folder: Path, run: str) -> None:
+        super().__init__(adapter, folder, run, adapter.profile_off(run))
+
+    def _start(self) -> None:
+        self._adapter.start_profile(self._folder, self._run)
+
+    def _stop(self) -> Sequence[Path]:
+        return self._adapter.stop_profile(self._run)
 
 
 class _Keeper:

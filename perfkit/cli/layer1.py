@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +20,7 @@ from layers.layer1_gpu_busy.thresholds import DEVICE_BOUND_SHARE, HOST_BOUND_SHA
 from parsers.errors import UsageError
 from perfkit.cli import layer1_live as live_now
 from perfkit.cli import layer1_nsys, options, output
+from perfkit.cli import layer1_profile as profile_now
 from perfkit.cli import layer1_samples as sampled
 from perfkit.cli import log_options as logged
 from perfkit.cli import roofline_options as ask
@@ -29,8 +32,10 @@ from perfkit.cli.layer1_added_sections import (
 )
 from perfkit.cli.layer1_view import show_layer1
 from perfkit.cli.record import record_result
+from perfkit.cli.sweep_options import pairs
 
 if TYPE_CHECKING:
+    from layers.layer1_gpu_busy.collect_profile import Profiled
     from layers.layer1_gpu_busy.cross_judge import CrossChecked
     from layers.layer1_gpu_busy.sampled_model import SampledAnalysis
 
@@ -53,6 +58,9 @@ def layer1(
     gpu_index: live_now.GpuIndex = None,
     pid: live_now.Pid = None,
     server: live_now.Server = None,
+    profile: profile_now.Profile = None,
+    trace_dir: profile_now.TraceDir = None,
+    header: profile_now.Header = None,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -87,8 +95,8 @@ def layer1(
     """Is the GPU busy, and where does its idle time lie?
 
     Reads chrome traces of torch.profiler (plain or gzip), sqlite exports of nsys and the logs of dcgmi dmon
-    and nvidia-smi, or samples the GPUs of this machine now. Ranks of one run go in together; given a trace
-    and a log of one run, it says whether they agree.
+    and nvidia-smi, samples the GPUs of this machine now, or has a server profile itself. Ranks of one run go
+    in together; given a trace and a log of one run, it says whether they agree.
 
     Example: perfkit layer1 --trace rank*.json.gz
     """
@@ -110,44 +118,71 @@ def layer1(
         )
     elif [measured_tpot, gpu, context, layers, kv_heads, head_dim] != [None] * 6 or (batch, tp) != (1, 1):
         raise UsageError("roofline options need --params: the parameters that a step reads, such as 1.7e9")
-    if live is None and (gpu_index or pid or server):
-        raise UsageError("--gpu-index, --pid and --server go with --live")
+    profiling = profile_now.check_profile(profile, server, live, trace_dir)
+    if live is None and (gpu_index or pid or (server and not profiling)):
+        raise UsageError("--gpu-index, --pid and --server go with --live (or --server with --profile)")
+    if header and not profiling:
+        raise UsageError("--header goes with --profile")
     logs = [*(dcgm or []), *(smi or [])]
     layer1_nsys.refuse_what_is_none(nsys or [])
-    paths = _find([*(trace or []), *(nsys or []), *(files or [])], bool(logs) or live is not None)
-    if compare is not None and len(paths) != 1:
-        raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
+    with _profiled(profile, server, trace_dir, header, investigation, not no_record) as found:
+        own = [str(path) for path in found.traces] if found is not None else []
+        elsewhere = bool(logs) or live is not None
+        paths = _find([*own, *(trace or []), *(nsys or []), *(files or [])], elsewhere)
+        if compare is not None and len(paths) != 1:
+            raise UsageError(f"--compare takes one trace to compare, not {len(paths)}")
 
-    shift_ns = logged.offset_ns(utc_offset)  # what is no offset is refused, even where no log needs it
-    samples = sampled.read_samples(logs, shift_ns) if logs else []
-    now = None
-    if live is not None:
-        now = live_now.sample_live(live, gpu_index or [], pid or [], server, investigation, not no_record)
-        samples += now.analyses
-    collected = _collect(paths, busy_only) if paths else Collected((), ())
-    added = []
-    if samples:
-        crossed = sampled.cross_judged(collected, samples, thresholds)
-        result = crossed.result
-        added.append(sampled.methods_section(crossed))
-    else:
-        crossed = None
-        result = judge_traces(collected.traces, thresholds, collected.unread)
-    if now is not None:
-        result = live_now.with_sampling(result, now)
-        added.append(live_now.sampling_section(now))
-    if question is not None:
-        added.append(roofline_section(collected, question))
-    if compare is not None:
-        added.append(comparison_section(compare, collected, thresholds))
-    result = with_sections(result, added)
-    try:
-        if not no_record:
-            read = [artifact for section in added for artifact in section.read]
-            record_result(investigation, result, started, [*_artifacts(collected, samples), *read])
-    finally:  # what was found is shown even where it cannot be kept
-        code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, added))
-    return code
+        shift_ns = logged.offset_ns(utc_offset)  # what is no offset is refused, even where no log needs it
+        samples = sampled.read_samples(logs, shift_ns) if logs else []
+        now = None
+        if live is not None:
+            now = live_now.sample_live(live, gpu_index or [], pid or [], server, investigation, not no_record)
+            samples += now.analyses
+        collected = _collect(paths, busy_only) if paths else Collected((), ())
+        added = []
+        if samples:
+            crossed = sampled.cross_judged(collected, samples, thresholds)
+            result = crossed.result
+            added.append(sampled.methods_section(crossed))
+        else:
+            crossed = None
+            result = judge_traces(collected.traces, thresholds, collected.unread)
+        if found is not None:
+            result = profile_now.with_profile(result, found)
+            added.append(profile_now.profile_section(found))
+        if now is not None:
+            result = live_now.with_sampling(result, now)
+            added.append(live_now.sampling_section(now))
+        if question is not None:
+            added.append(roofline_section(collected, question))
+        if compare is not None:
+            added.append(comparison_section(compare, collected, thresholds))
+        result = with_sections(result, added)
+        try:
+            if not no_record:
+                read = [artifact for section in added for artifact in section.read]
+                record_result(investigation, result, started, [*_artifacts(collected, samples), *read])
+        finally:  # what was found is shown even where it cannot be kept
+            code = output.finish(result, as_json=json, show=lambda r: _show(r, collected, crossed, added))
+        return code
+
+
+@contextmanager
+def _profiled(
+    seconds: float | None,
+    server: str | None,
+    trace_dir: Path | None,
+    header: list[str] | None,
+    investigation: Path,
+    keep: bool,
+) -> Iterator[Profiled | None]:
+    """The profile that was asked for, as long as its traces are read; None where none was."""
+    if seconds is None or server is None:
+        yield None
+        return
+    headers = pairs("--header", header)
+    with profile_now.profiled(server, seconds, trace_dir, headers, investigation, keep) as found:
+        yield found
 
 
 def _show(

@@ -21,7 +21,7 @@ from typing import Self
 
 from layers.collectors.bounded import readable
 from layers.collectors.gpu.readings import Recording, read_recording, read_start
-from layers.collectors.gpu.sampler import READY
+from layers.collectors.gpu.sampler import PRIVATE, READY
 from layers.collectors.stopping import stop_family
 from parsers.children import child_command
 from parsers.errors import UsageError
@@ -45,11 +45,13 @@ EMULATED = "emulated"
 
 
 class Sampler:
-    """One sampler process and its recording."""
+    """One sampler process and its recording. `private` is one more target, which goes to it by stdin."""
 
-    def __init__(self, source: str, path: Path, period_ns: int, targets: Sequence[str]) -> None:
+    def __init__(
+        self, source: str, path: Path, period_ns: int, targets: Sequence[str], private: str = ""
+    ) -> None:
         self.source, self.path = source, path
-        arguments = (source, str(path), str(period_ns), *targets)
+        arguments = (source, str(path), str(period_ns), *targets, *([PRIVATE] if private else []))
         self._process = subprocess.Popen(
             child_command("layers.collectors.gpu.sampler:main", *arguments),
             stdin=subprocess.PIPE,
@@ -57,6 +59,14 @@ class Sampler:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        if private:
+            self._say(private)
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended already, and `wait_ready` says why
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
 
     def wait_ready(self, timeout_s: float) -> str:
         """Nothing once it samples; else why it never will, after which it is gone."""

@@ -2,6 +2,8 @@
 
     python …/bootstrap.py layers.collectors.gpu.sampler:main SOURCE RECORDING PERIOD_NS [TARGET…]
 
+A target that is PRIVATE stands for a line of stdin: what no list of processes may show, such as headers.
+
 It says `ready` on stdout once its source is open, or why it cannot be read, and its last words there if it
 fails. It stops when its stdin closes, so that it never outlives who started it, and leaves by os._exit, since
 a call that hangs in the driver would keep a normal exit waiting for ever.
@@ -35,6 +37,7 @@ SOURCES = {
 """Every source by name, as module:callable; it takes the targets and returns an open `Source`."""
 
 READY = "ready"
+PRIVATE = "line-of-stdin"
 EXIT_UNAVAILABLE = 3
 EXIT_FAULT = 70
 
@@ -52,6 +55,7 @@ def main() -> int:
 
 
 def _sample(name: str, path: Path, period_ns: int, targets: Sequence[str]) -> int:
+    targets = [_line_of_stdin() if target == PRIVATE else target for target in targets]
     stop = threading.Event()
     threading.Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
     try:
@@ -92,6 +96,14 @@ def _last_words(error: Exception) -> str:
         return str(error)
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+
+
+def _line_of_stdin() -> str:
+    """Byte by byte: what comes behind it is for whoever reads next."""
+    line = bytearray()
+    while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode()
 
 
 def _stop_with_stdin(stop: threading.Event) -> None:

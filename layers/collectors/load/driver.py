@@ -220,6 +220,7 @@ class Driver(ABC):
             if late := overdue(exchange, now_ns, self._plan.timeouts):
                 connection.give_up(late.ending, late.error)
         if self._agenda.time_is_up(now_ns):
+            self._due(now_ns, 1)  # what fell due before the end, where this look comes before the clock's
             self.stop(Why.DONE)
         if self._ending is Why.DONE and now_ns >= self._drain_until_ns and not self._finished.done():
             self._ending = Why.NOT_DRAINED

@@ -83,14 +83,12 @@ class OpenLoop(Driver):
 
     def _due(self, due_ns: int, count: int) -> None:
         now_ns = time.monotonic_ns()
-        while self._next_ns <= now_ns:
-            following = self._take(self._next_ns)
-            if following is None:
-                return
+        while self._next_ns <= now_ns and (following := self._take(self._next_ns)) is not None:
             self._due_now.append((following, self._next_ns))
             self._next_ns = next(self._arrivals)
-        self._clock.at(self._next_ns)
-        self._send_due()
+        if self._ending is None:
+            self._clock.at(self._next_ns)
+        self._send_due()  # also what was due before the run began to end, all in one late look
 
     def _send_due(self) -> None:
         while self._due_now and self._free:

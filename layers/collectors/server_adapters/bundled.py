@@ -15,6 +15,7 @@ from typing import Any
 from layers.collectors.server_adapters.adapter import ServerCallFailed
 from layers.collectors.server_adapters.calls import parsed, without_secrets
 from layers.collectors.server_adapters.generic import GenericAdapter, StageTotal, StageWork, StateNames
+from layers.collectors.server_adapters.request_events import EventsOff
 from layers.collectors.server_adapters.sglang_omni import profile_body
 
 STOP_TIMEOUT_S = 300.0
@@ -71,6 +72,9 @@ class BundledAdapter(GenericAdapter):
             return False
         self.configure({CACHE: True})
         return True
+
+    def profile_off(self, run: str) -> EventsOff:
+        return EventsOff("/stop_profile", {"run_id": run})
 
     def start_profile(self, folder: Path, run: str) -> None:
         self._tell("/start_profile", profile_body(folder, run))

@@ -20,12 +20,13 @@ from layers.collectors.server_adapters.adapter import (
     ServerState,
 )
 from layers.collectors.server_adapters.calls import CALL_TIMEOUT_S, Caller, require_ok
-from layers.collectors.server_adapters.request_events import start_events, stop_events
+from layers.collectors.server_adapters.request_events import EventsOff, start_events, stop_events
 from parsers.metrics_page import labels_of, name_of, read_page
 
 METRICS = "/metrics"
 MODELS = "/v1/models"
 NOT_FOUND = frozenset({404, 405, 501})
+GUARDED = frozenset({401, 403})
 PLUS = " + "
 SUM, COUNT = "_sum", "_count"
 
@@ -171,6 +172,10 @@ class GenericAdapter:
         if not self.has_events:
             raise ServerCallFailed(f"{self.caller.base}: perfkit knows no request events of {self.kind}")
 
+    def profile_off(self, run: str) -> EventsOff:
+        """The call that ends a profile."""
+        return EventsOff("/stop_profile", {})
+
     def start_profile(self, folder: Path, run: str) -> None:
         raise ServerCallFailed(f"{self.caller.base}: perfkit knows no profiler of this kind of server")
 
@@ -212,6 +217,9 @@ def scrape(caller: Caller, timeout_s: float = CALL_TIMEOUT_S) -> MetricsSample |
     call_ns = time.monotonic_ns() - began_ns
     if answer.status in NOT_FOUND:
         return None
+    if answer.status in GUARDED:
+        key = "the key that was given does not open it" if caller.headers else "give its key with --header"
+        raise ServerCallFailed(f"{caller.base}{METRICS}: behind a key (HTTP {answer.status}): {key}")
     require_ok(caller.base + METRICS, answer)
     page = read_page(answer.body.decode(errors="replace"))
     if page.bad and not page.values:

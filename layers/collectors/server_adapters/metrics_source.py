@@ -1,11 +1,13 @@
 """Samples a server's own metrics while a load runs: a source of the sampler, with one probe.
 
-Targets: the address; then `no-verify` or `ca=FILE` where TLS needs it. None of the servers guards its page by
-a key, and none is sent. A page that does not come is a reading with its reason in place of numbers.
+Targets: the address; then `no-verify` or `ca=FILE` where TLS needs it, and `headers=` with what goes with
+each call (a key, where the page is behind one; by stdin, so that no list of processes shows it). A page that
+does not come is a reading with its reason in place of numbers.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 
@@ -17,7 +19,7 @@ from layers.collectors.server_adapters.generic import METRICS, scrape
 from parsers.series_model import NO_DEVICE
 
 SOURCE = "server-metrics"
-NO_VERIFY, CA = "no-verify", "ca="
+NO_VERIFY, CA, HEADERS = "no-verify", "ca=", "headers="
 MIN_PERIOD_NS = 500_000_000
 """A page costs the server some CPU of its front process. perfkit's choice."""
 TIMEOUT_S = 5.0
@@ -30,7 +32,8 @@ class ServerMetricsSource:
     def __init__(self, targets: Sequence[str]) -> None:
         url, *options = targets
         ca_file = next((one.removeprefix(CA) for one in options if one.startswith(CA)), "")
-        caller = Caller(url, verify=NO_VERIFY not in options, ca_file=ca_file)
+        headers = next((one.removeprefix(HEADERS) for one in options if one.startswith(HEADERS)), "{}")
+        caller = Caller(url, json.loads(headers), NO_VERIFY not in options, ca_file)
         try:
             sample = scrape(caller, TIMEOUT_S)
         except ServerCallFailed as error:
@@ -63,7 +66,12 @@ class PageProbe:
         return [Values(sample.values) if sample is not None else Values(missing={METRICS: "not there"})]
 
 
+def private_of(caller: Caller) -> str:
+    """The target that only stdin may carry; empty where nothing goes with a call."""
+    return f"{HEADERS}{json.dumps(dict(caller.headers))}" if caller.headers else ""
+
+
 def targets_of(caller: Caller) -> list[str]:
-    """What the source is made from for this server."""
+    """What the source is made from for this server, but for `private_of`."""
     options = [] if caller.verify else [NO_VERIFY]
     return [caller.base, *options, *([f"{CA}{caller.ca_file}"] if caller.ca_file else [])]

@@ -35,6 +35,7 @@ class ServerSampling:
 
     def __init__(self, folder: Path, adapter: GenericAdapter, roots: Sequence[str] = ()) -> None:
         self._folder = folder
+        self._private = metrics_source.private_of(adapter.caller)
         self._wanted = {metrics_source.SOURCE: metrics_source.targets_of(adapter.caller)}
         if roots:
             self._wanted[server_cpu.SOURCE] = list(roots)
@@ -44,7 +45,8 @@ class ServerSampling:
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         for source, targets in self._wanted.items():
-            sampler = Sampler(source, free_path(self._folder, source), PERIOD_NS, targets)
+            private = self._private if source == metrics_source.SOURCE else ""
+            sampler = Sampler(source, free_path(self._folder, source), PERIOD_NS, targets, private)
             if problem := sampler.wait_ready(START_TIMEOUT_S):
                 self.problems.append(problem)
             else:

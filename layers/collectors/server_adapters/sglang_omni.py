@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layers.collectors.server_adapters.generic import StageTime, StateNames
+from layers.collectors.server_adapters.request_events import EventsOff
 from layers.collectors.server_adapters.sglang import SglangAdapter
 from layers.collectors.server_adapters.trace_files import PACKED, new_traces, traces_in
 
@@ -33,6 +34,9 @@ class SglangOmniAdapter(SglangAdapter):
         prefix_queries=SglangAdapter.names.prefix_queries,
     )
     stages = (*SglangAdapter.stages, StageTime("sglang_omni:audio_ttfp_s", "first audio"))
+
+    def profile_off(self, run: str) -> EventsOff:
+        return EventsOff("/stop_profile", {"run_id": run})
 
     def start_profile(self, folder: Path, run: str) -> None:
         self._folder, self._before = folder, traces_in(folder, PACKED)

@@ -1,0 +1,121 @@
+"""Has a server profile itself for a while, under whatever load there is, and finds the traces that it left.
+
+    started   through the server's adapter, into a folder that must be one of this machine as well
+    stopped   however it ends: by time, by Ctrl-C, and by a keeper where perfkit is killed
+    beside    what the server says of itself, a page of its metrics a second: a trace of an idle server looks
+              like that of a host-bound one
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from layers.collectors.event_recording import ProfileRecording
+from layers.collectors.server_adapters.adapter import MetricsSample, ServerCallFailed
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.collectors.server_adapters.metrics import ServerMeans, server_means
+from parsers.errors import InvalidMeasurement, UsageError
+
+MIN_SECONDS, MAX_SECONDS = 0.5, 600.0
+"""A trace grows by some MB a second and process: minutes of it are hardly read by anything."""
+LOOK_EVERY_S = 1.0
+STEP_S = 0.2
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """One profile. `traces` are whole and on this machine; `beside`: what the server said of itself meanwhile
+    (None: no page of metrics came); `without`: why none did."""
+
+    url: str
+    kind: str
+    run: str
+    asked_s: float
+    lasted_s: float
+    cut_short: bool
+    traces: tuple[Path, ...]
+    beside: ServerMeans | None
+    without: str
+
+
+def checked_profile(seconds: float) -> float:
+    """UsageError for what is no time to profile."""
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        raise UsageError(f"--profile {seconds:g}: {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
+    return seconds
+
+
+def record_profile(
+    adapter: GenericAdapter,
+    folder: Path,
+    run: str,
+    seconds: float,
+    told: threading.Event,
+    step: Callable[[], None] = lambda: None,
+) -> Profiled:
+    """Profile into `folder` (an absolute path, the server's own); it ends early once `told` is set.
+
+    ServerCallFailed where the server has no profiler or refuses, InvalidMeasurement where its traces are not
+    on this machine: then it says where they are.
+    """
+    looks = _Looks(adapter)
+    with ProfileRecording(adapter, folder, run) as recording:
+        began_ns = time.monotonic_ns()
+        looks.until(time.monotonic() + seconds, told, step)
+        ended_ns = time.monotonic_ns()
+    return Profiled(
+        url=adapter.caller.base,
+        kind=adapter.kind,
+        run=run,
+        asked_s=seconds,
+        lasted_s=(ended_ns - began_ns) / NS_PER_S,
+        cut_short=told.is_set(),
+        traces=_here(adapter, [path for path in recording.files if ".json" in path.suffixes]),
+        beside=server_means(adapter, looks.pages, began_ns, ended_ns),
+        without=looks.problem,
+    )
+
+
+class _Looks:
+    """Pages of the server's metrics while it profiles itself."""
+
+    def __init__(self, adapter: GenericAdapter) -> None:
+        self._adapter = adapter
+        self.pages: list[MetricsSample] = []
+        self.problem = ""
+
+    def until(self, end_s: float, told: threading.Event, step: Callable[[], None]) -> None:
+        next_s = time.monotonic()
+        while (left_s := end_s - time.monotonic()) > 0 and not told.wait(min(STEP_S, left_s)):
+            step()
+            if time.monotonic() >= next_s:
+                next_s += LOOK_EVERY_S
+                self._look()
+
+    def _look(self) -> None:
+        try:
+            page = self._adapter.scrape()
+        except ServerCallFailed as error:
+            self.problem = str(error)
+            return
+        if page is None:
+            self.problem = "it has no page of metrics"
+        else:
+            self.pages.append(page)
+
+
+def _here(adapter: GenericAdapter, traces: list[Path]) -> tuple[Path, ...]:
+    """The traces; InvalidMeasurement where this machine does not see them."""
+    away = [str(path) for path in traces if not path.exists()]
+    if away or not traces:
+        where = ", ".join(away) or "no path"
+        raise InvalidMeasurement(
+            f"{adapter.caller.base} profiled itself and wrote {where}, which is not on this machine: copy it "
+            "here and run perfkit layer1 --trace FILE, or name a folder that both see with --trace-dir"
+        )
+    return tuple(traces)

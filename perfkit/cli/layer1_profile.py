@@ -1,0 +1,142 @@
+"""What `perfkit layer1 --server URL --profile SECONDS` takes and prints: a trace that a server makes now."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit, Verdict
+from parsers.errors import UsageError
+from perfkit.cli import output
+from perfkit.cli.ending import told_to_end
+from perfkit.cli.layer1_added_sections import AddedSection
+from perfkit.cli.messages import say
+
+if TYPE_CHECKING:
+    from layers.layer1_gpu_busy.collect_profile import Profiled
+
+PREFIX = "profile-"
+SAID = ("running", "waiting", "kv_share", "preemptions", "prefix_hit_share")
+
+Profile = Annotated[
+    float | None,
+    typer.Option(
+        "--profile", metavar="SECONDS", help="With --server: it profiles itself now, under your load."
+    ),
+]
+TraceDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace-dir",
+        metavar="DIR",
+        help="With --profile: where the server writes, if not in the investigation.",
+    ),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="NAME=VALUE", help="With --profile: sent with each call, kept nowhere."),
+]
+
+
+def check_profile(
+    seconds: float | None, server: str | None, live: float | None, trace_dir: Path | None
+) -> bool:
+    """Whether a profile is to be taken; UsageError where the options do not belong together."""
+    if seconds is None:
+        if trace_dir is not None:
+            raise UsageError("--trace-dir says where --profile SECONDS writes")
+        return False
+    if server is None:
+        raise UsageError("--profile needs the server: perfkit layer1 --server URL --profile SECONDS")
+    if live is not None:
+        raise UsageError("--live samples a server as it is, --profile slows it down: one after the other")
+    return True
+
+
+@contextmanager
+def profiled(
+    url: str,
+    seconds: float,
+    trace_dir: Path | None,
+    headers: Mapping[str, str],
+    investigation: Path,
+    keep: bool,
+) -> Iterator[Profiled]:
+    """Profile now; the traces are artifacts of the investigation, or there for as long as the block lasts."""
+    from layers.collectors.server_adapters.registry import adapter_for
+    from layers.layer1_gpu_busy.collect_profile import checked_profile, record_profile
+
+    checked_profile(seconds)
+    with ExitStack() as stack:
+        adapter = adapter_for(url, headers)
+        folder = trace_dir.resolve() if trace_dir is not None else _folder(stack, investigation, keep)
+        run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        say(f"{adapter.kind}: profiling under whatever load there is for {seconds:g} s, into {folder}")
+        with told_to_end() as told:
+            found = record_profile(adapter, folder, run, seconds, told)
+        yield found
+
+
+def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:
+    """Absolute: it is the server that writes there."""
+    from layers.evidence.store import ARTIFACTS, Investigation
+    from layers.layer3_sweep.sweep_folder import new_folder
+
+    if not keep:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+    with Investigation.open(investigation):
+        return new_folder(investigation / ARTIFACTS, PREFIX).resolve()
+
+
+def with_profile(result: Result, found: Profiled) -> Result:
+    """The result with the guards of the profile: of an idle server it is void, and leaves no finding."""
+    from layers.evidence.guard import Effect, apply_guards
+    from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
+    from layers.layer1_gpu_busy.judge_live import with_live_checks
+
+    checked = apply_guards(PROFILE_GUARDS, found)
+    judged = with_live_checks(result, checked, cut_short=found.cut_short)
+    void = [guard for guard in checked if guard.fired and guard.effect is Effect.VOID]
+    if not void:
+        return judged
+    why = f"{void[0].title}: {void[0].message}"
+    verdict = Verdict("void", False, why, Exit.INVALID, "start the load first, then profile again")
+    return replace(judged, verdict=verdict, findings=[])
+
+
+def profile_section(found: Profiled) -> AddedSection:
+    """How the trace was made, and what the server said of itself meanwhile."""
+    beside = msgspec.to_builtins(found.beside) if found.beside is not None else {}
+    content: dict[str, Any] = {
+        "server": found.url,
+        "kind": found.kind,
+        "run": found.run,
+        "asked_s": found.asked_s,
+        "lasted_s": found.lasted_s,
+        "cut_short": found.cut_short,
+        "traces": [str(path) for path in found.traces],
+        "said": {name: beside[name] for name in SAID if beside.get(name) is not None},
+        "batches": beside.get("batches", {}),
+        "pages": beside.get("n", 0),
+    }
+    return AddedSection("profile", content, lambda: _show(found, content), leads=True)
+
+
+def _show(found: Profiled, content: Mapping[str, Any]) -> None:
+    output.paragraph("profile", f"{found.kind}, {found.lasted_s:.1f} s: {', '.join(content['traces'])}")
+    said = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in content["said"].items()]
+    said += [f"{stage} {one['size']:.3g} a batch" for stage, one in content["batches"].items()]
+    if said:
+        pages = f"mean of {content['pages']} pages of its metrics, {found.lasted_s:.1f} s"
+        output.paragraph("server", f"{', '.join(said)} ({pages})")
+    elif found.without:
+        output.paragraph("server", f"says nothing of itself: {found.without}")
