@@ -12,6 +12,8 @@ from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
 from reports.preflight_section import preflight_layer
+from reports.stacks_document import StackRun
+from reports.stacks_section import stacks_layer
 from reports.stages_document import StageRun
 from reports.stages_section import stages_layer
 from reports.sweep_document import SweepRun
@@ -38,11 +40,12 @@ LAYER_3 = KnownLayer(
     "Layer 3. Concurrency sweep", "How do throughput, latency and accuracy go with load?", "sweep"
 )
 LAYER_4 = KnownLayer("Layer 4. A/B", "Does one change make it better, by how much, what does it block?", "ab")
+LAYER_2 = KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2")
 STAGES = KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages")
 KNOWN = (
     *(PREFLIGHT, LAYER_1),
     STAGES,
-    KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2"),
+    LAYER_2,
     LAYER_3,
     LAYER_4,
     KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress"),
@@ -68,6 +71,7 @@ def layers_walked(
     commands: Collection[str],
     sweeps: Sequence[SweepRun] = (),
     ledgers: Sequence[StageRun] = (),
+    stacks: Sequence[StackRun] = (),
     comparisons: Sequence[AbRun] = (),
     tried: Collection[str] = (LAYER_1.command,),
 ) -> tuple[Layer, ...]:
@@ -76,6 +80,7 @@ def layers_walked(
     walked = {
         LAYER_3: sweep_layer(LAYER_3.title, LAYER_3.question, sweeps) if sweeps else None,
         STAGES: stages_layer(STAGES.title, STAGES.question, ledgers) if ledgers else None,
+        LAYER_2: stacks_layer(LAYER_2.title, LAYER_2.question, stacks) if stacks else None,
         LAYER_4: ab_layer(LAYER_4.title, LAYER_4.question, comparisons) if comparisons else None,
     }
     return tuple(
@@ -119,7 +124,7 @@ def _strength(r: Layer1Run, runs: int) -> str:
 def _why_not_run(
     known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str], tried: Collection[str]
 ) -> str:
-    if known in (LAYER_1, LAYER_3, LAYER_4, STAGES) and known.command in tried:
+    if known in (LAYER_1, LAYER_2, LAYER_3, LAYER_4, STAGES) and known.command in tried:
         return NONE_COUNTS
     why = NOT_RECORDED if known.command in commands else NOT_IN_VERSION
     name = known.title.split(".")[0]
