@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from layers.evidence.wording import counted, first_few, pct
-from reports.model import Block, Cell, Column, Computed, Heading, Layer, Name, Paragraph, Table
+from reports.model import Basis, Block, Cell, Column, Computed, Heading, Layer, Name, Paragraph, Table
 from reports.stacks_document import Entry, StackRun, stacks_strength
 from reports.stacks_figure import figure_stacks
 
@@ -164,7 +164,8 @@ def _captures(r: StackRun) -> Iterator[Table]:
         *(Column("failed reads", "reads", numeric=True), Column("behind"), Column("counts")),
     )
     rows = tuple(_capture(c) for c in r.captures)
-    yield Table("Captures", columns, rows, r.basis(r.captures))
+    basis = Basis(len(r.captures), "captures", "py-spy's files and what it said of them", r.artifacts)
+    yield Table("Captures", columns, rows, basis)
 
 
 def _capture(c: Entry) -> tuple[Cell, ...]:

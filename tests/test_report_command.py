@@ -16,9 +16,10 @@ from layers.evidence.verdict import Exit
 from perfkit.cli.app import main
 from perfkit.cli.registry import BY_NAME
 from reports.layers_walked import KNOWN
+from reports.markdown_report import render
 from reports.report_file import MARK
 from tests.conftest import REPOSITORY
-from tests.report_builders import cpu_only_trace, host_bound_trace, record
+from tests.report_builders import cpu_only_trace, host_bound_trace, record, report_of
 
 Captured = pytest.CaptureFixture[str]
 
@@ -127,10 +128,17 @@ def test_a_run_that_is_not_there_is_one_line_and_exit_4(folder: Path, capsys: Ca
 
 
 def test_layers_that_this_version_cannot_run_are_said_to_be_none_of_it(folder: Path) -> None:
-    assert main(["report", "--investigation", str(folder)]) == Exit.OK
-    missing = (known for known in KNOWN if known.command not in BY_NAME)
+    commands = ("preflight", "layer1")
+    page = render(report_of(folder, commands=commands), lambda figure: figure.name)
+    missing = (known for known in KNOWN if known.command not in commands)
     listed = "; ".join(f"{known.title} ({known.question})" for known in missing)
-    assert f"- not run, not in this version of perfkit: {listed}\n" in (folder / "report.md").read_text()
+    assert f"- not run, not in this version of perfkit: {listed}\n" in page
+
+
+def test_every_layer_of_the_method_has_a_command(folder: Path) -> None:
+    assert [known.command for known in KNOWN if known.command not in BY_NAME] == []
+    assert main(["report", "--investigation", str(folder)]) == Exit.OK
+    assert "not in this version" not in (folder / "report.md").read_text()
 
 
 def test_no_investigation_is_one_line_and_exit_4(tmp_path: Path, capsys: Captured) -> None:

@@ -54,8 +54,9 @@ def judge(
     weighed = weigh(captures, choice)
     guards = [*weighed.guards, *more_guards]
     reading = weighed.reading
+    files = list(map(artifact_of, [*captures, *before, *later]))
     if reading is None:
-        told = sections(weighed.captures, weighed.analyses, None, target, unread)
+        told = sections(weighed.captures, weighed.analyses, None, target, unread, files=files)
         return Result(COMMAND, _void(weighed), guards, sections=told)
     facts = Facts(tuple(weighed.sound), weighed.analyses, reading)
     of_thread = apply_guards(THREAD_GUARDS, facts)
@@ -74,7 +75,14 @@ def judge(
         measurements=measured,
         findings=found,
         sections=sections(
-            weighed.captures, weighed.analyses, reading, target, unread, compared=compared, later=over_time
+            weighed.captures,
+            weighed.analyses,
+            reading,
+            target,
+            unread,
+            compared=compared,
+            later=over_time,
+            files=files,
         ),
     )
 

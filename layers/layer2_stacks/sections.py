@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from layers.evidence.guard import Effect
+from layers.evidence.measurement import Artifact
 from layers.evidence.wording import clipped, visible
 from layers.layer2_stacks.compare import LineChange
 from layers.layer2_stacks.comparison import Comparison
@@ -29,6 +30,7 @@ def sections(
     *,
     compared: Comparison | None = None,
     later: Comparison | None = None,
+    files: Sequence[Artifact] = (),
 ) -> dict[str, Any]:
     """`captures` are all that were given, `scopes` those of the sound ones, by mode."""
     told = {
@@ -38,6 +40,7 @@ def sections(
         "target": msgspec.to_builtins(target) if target else None,
         "comparison": _comparison(compared) if compared else None,
         "later": _comparison(later) if later else None,
+        "files": [msgspec.to_builtins(file) for file in dict.fromkeys(files)],
         "lost": [visible(text) for text in (*unread, *(loss for one in captures for loss in _losses(one)))],
     }
     return dict(clipped(told))
