@@ -24,6 +24,15 @@ PEER = ("to_stage", "from_stage", "next")
 CHUNK = ("chunk_id", "chunk")
 BATCH = ("batch_size", "batch")
 STATUS, ERROR = ("status", "status_code", "http_status"), ("error", "exception")
+TOKENS, SECONDS, FRAMES, CHARACTERS = "tokens", "s of audio", "frames", "characters"
+LENGTHS = {
+    **dict.fromkeys(("input_tokens", "prompt_tokens", "num_prompt_tokens"), TOKENS),
+    **dict.fromkeys(("input_length", "input_len", "seq_len", "sequence_length"), TOKENS),
+    **dict.fromkeys(("audio_seconds", "audio_duration_s", "audio_duration", "audio_s"), SECONDS),
+    **dict.fromkeys(("num_frames", "frames", "input_frames"), FRAMES),
+    **dict.fromkeys(("text_length", "text_len", "num_chars", "characters"), CHARACTERS),
+}
+"""Names that say how long an input is, and in what; the first one that an event has counts."""
 TIMES = ("timestamp", "ts", "time", "at", "t")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 SECOND_NS = UNITS_NS["s"]
@@ -141,6 +150,7 @@ class Reader:
             batch=min(_whole(beside, BATCH), MAX_BATCH),
             failure=self._failure(beside),
             terminal=beside.get("terminal") is True,
+            **_length(beside),
         )
 
     def _any(self, row: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -158,6 +168,14 @@ class Reader:
         bad = [text for text in status if BAD_STATUS.fullmatch(text)]
         told = dict.fromkeys([*bad, *(text for text in errors if text and text.lower() not in NO_ERROR)])
         return "; ".join(told)[:MAX_FAILURE_CHARACTERS]
+
+
+def _length(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Nothing where none is told: most events tell none."""
+    for name, unit in LENGTHS.items():
+        if name in row and (number := _number(row[name])) is not None and number > 0:
+            return {"length": float(number), "length_unit": unit}
+    return {}
 
 
 def _whole(row: Mapping[str, Any], names: Iterable[str]) -> int:

@@ -17,7 +17,8 @@ class StageEvent(NamedTuple):
 
     `at_ns` is on the log's clock. `peer`: the stage that it came from or goes to. `chunk`: which piece of a
     stream. `batch`: how many requests were worked on together, 0 where it is not told. `failure`: status or
-    error text. `terminal`: the log says that nothing follows.
+    error text. `terminal`: the log says that nothing follows. `length`: of the request's input, in
+    `length_unit` (empty: not told).
     """
 
     request: str
@@ -31,6 +32,8 @@ class StageEvent(NamedTuple):
     batch: int = 0
     failure: str = ""
     terminal: bool = False
+    length: float = 0.0
+    length_unit: str = ""
 
 
 class StageForm(StrEnum):

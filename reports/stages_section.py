@@ -45,6 +45,7 @@ def _run(r: StageRun) -> Iterator[Block]:
     yield _ledger(r, chosen)
     if len(r.ledgers) > 1:
         yield _runs(r)
+    yield from _by_length(r)
     yield from _laws(r, chosen)
     if lost := r.run.document["lost"]:
         yield Paragraph("Lost", first_few(lost), Computed(f"perfkit stages, run {r.run.id}"))
@@ -138,6 +139,35 @@ def _runs(r: StageRun) -> Table:
         for one in r.ledgers
     )
     return Table("All runs, by load", columns, rows, r.basis(r.ledgers))
+
+
+def _by_length(r: StageRun) -> Iterator[Block]:
+    """Shares by input length and load; older documents have no such table."""
+    found = r.run.document.get("by_length")
+    if not found:
+        return
+    if found["why_none"]:
+        yield Paragraph("By input length", f"not told: {found['why_none']}", r.basis(r.ledgers))
+        return
+    cells: list[Entry] = found["cells"]
+    stages = list(dict.fromkeys(stage for cell in cells for stage in cell["work"]))
+    columns = (
+        *(Column("input", found["unit"]), Column("run"), Column("in flight", "requests", numeric=True)),
+        *(Column("n", "requests", numeric=True), Column("end to end", "ms", numeric=True)),
+        *(Column(name, numeric=True) for name in ("queue", "hops", *stages, UNACCOUNTED)),
+    )
+    rows = tuple(
+        (
+            f"{_number(cell['low'])} to {_number(cell['high'])}",
+            Name(cell["run"]),
+            *(_number(cell["load"]), f"{cell['n']:,}", _number(cell["e2e_mean_ms"])),
+            *(pct(cell[name]) for name in ("queue_share", "hop_share")),
+            *(pct(cell["work"].get(stage, 0.0)) for stage in stages),
+            pct(cell["residual_share"]),
+        )
+        for cell in cells
+    )
+    yield Table("Shares by input length and load", columns, rows, r.basis(r.ledgers))
 
 
 def _counts(one: Entry) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.evidence.wording import counted, first_few
+from layers.stages.by_length import length_table
 from layers.stages.collect import CollectedStages, artifact_of
 from layers.stages.guard_checks import FileFacts
 from layers.stages.guards import FILE_GUARDS, RUN_GUARDS
@@ -32,7 +33,8 @@ def analyse(
     logs = with_runs(collected.logs)
     timed = timed_runs([log.events for log in logs], intended_ms)
     _check_stages(timed, intended_ms or {})
-    ledgers, empty = _ledgers(timed, logs)
+    of_events, empty = _ledgers(timed, logs)
+    ledgers = [ledger for _, ledger in of_events]
     ledgers += [one for t in collected.tables for one in ledgers_of_table(t, artifact_of(t))]
     scraped = _scraped(collected.pages)
     ledgers += scraped.ledgers
@@ -48,6 +50,7 @@ def analyse(
         files=tuple(collected.artifacts),
         requests=sum(len(one.requests) for one in timed),
         pages=len(collected.pages),
+        lengths=length_table(sorted(of_events, key=lambda one: one[1].load)) if of_events else None,
         guards=(
             *apply_guards(FILE_GUARDS, facts),
             *(g for one in ledgers for g in _checked(one)),
@@ -82,14 +85,16 @@ def _scraped(pages: Sequence[MetricsFile]) -> _Scraped:
     return _Scraped(tuple(ledgers), tuple(void), tuple(guards))
 
 
-def _ledgers(timed: Sequence[TimedRun], logs: Sequence[StageLog]) -> tuple[list[RunLedger], tuple[str, ...]]:
+def _ledgers(
+    timed: Sequence[TimedRun], logs: Sequence[StageLog]
+) -> tuple[list[tuple[TimedRun, RunLedger]], tuple[str, ...]]:
     """Those of runs with a complete request, and what the other runs have instead."""
     ledgers, empty = [], []
     runs_of = [(log, {event.run for event in log.events}) for log in logs]
     for run in timed:
         ledger = ledger_of(run, [artifact_of(log) for log, runs in runs_of if run.run in runs])
         if ledger is not None:
-            ledgers.append(ledger)
+            ledgers.append((run, ledger))
         else:
             empty.append(f"{run.run or 'the run'}: {counted(len(run.requests), 'request')}, none complete")
     return ledgers, tuple(empty)

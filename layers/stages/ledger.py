@@ -41,14 +41,14 @@ Chosen = Callable[[Interval], bool]
 
 def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
     """The ledger of a run; None where no request is complete."""
-    whole = [r for r in run.requests if r.outcome is Outcome.COMPLETE and r.length_ns > 0]
+    whole = complete(run.requests)
     if not whole:
         return None
     total_ns = sum(r.length_ns for r in whole)
     window_ns = max(1, run.end_ns - run.start_ns)
     order = stage_order(whole)
     rows = _rows(whole, total_ns, window_ns, order)
-    covered = sum(union_ns(_spans(r, _any)) for r in whole)
+    covered = covered_ns(whole)
     return RunLedger(
         run=run.run,
         counts=_counts(run.requests),
@@ -56,8 +56,8 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         in_flight=mean_in_flight(run.requests, run.start_ns, run.end_ns),
         e2e_ms=_row(("", Kind.SERVICE, "", False), [r.length_ns for r in whole], 1.0, window_ns),
         rows=rows,
-        queues=_queues(whole, total_ns, order),
-        split=_split(whole, total_ns),
+        queues=queues_of(whole, total_ns, order),
+        split=split_of(whole, total_ns),
         residual_share=1 - covered / total_ns,
         overlap_share=sum(row.share for row in rows) - covered / total_ns,
         artifacts=tuple(artifacts),
@@ -72,6 +72,11 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         reused_ids=run.reused_ids,
         first_output_ends_prefill=run.rules.first_output_ends_prefill,
     )
+
+
+def complete(requests: Iterable[TimedRequest]) -> list[TimedRequest]:
+    """Those that shares are of."""
+    return [r for r in requests if r.outcome is Outcome.COMPLETE and r.length_ns > 0]
 
 
 def _counts(requests: Iterable[TimedRequest]) -> Counts:
@@ -175,12 +180,17 @@ def _known(interval: Interval) -> bool:
     return not _hops(interval)
 
 
+def covered_ns(requests: Iterable[TimedRequest]) -> int:
+    """The time of requests in any interval."""
+    return sum(union_ns(_spans(r, _any)) for r in requests)
+
+
 def split_kind(interval: Interval) -> str:
     """Its word in SPLIT."""
     return INTENDED if interval.intended else interval.kind
 
 
-def _split(requests: Sequence[TimedRequest], total_ns: int) -> dict[str, float]:
+def split_of(requests: Sequence[TimedRequest], total_ns: int) -> dict[str, float]:
     """Each kind's share that no kind before it in SPLIT covers."""
     shares, before = {}, 0
     for place, kind in enumerate(SPLIT, 1):
@@ -199,7 +209,10 @@ def _exposed_ns(requests: Iterable[TimedRequest], chosen: Chosen, under: Chosen 
     return exposed
 
 
-def _queues(requests: Sequence[TimedRequest], total_ns: int, order: Sequence[str]) -> tuple[StageQueue, ...]:
+def queues_of(
+    requests: Sequence[TimedRequest], total_ns: int, order: Sequence[str]
+) -> tuple[StageQueue, ...]:
+    """What waits and works in each stage, in this order."""
     return tuple(_queue(requests, total_ns, stage, position) for position, stage in enumerate(order))
 
 

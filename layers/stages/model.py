@@ -81,7 +81,7 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TimedRequest:
     """One request: its span, what became of it, and its intervals. `told`: the log itself says what became of
-    it."""
+    it. `length`: of its input, in the unit of its run (None: not told)."""
 
     request: str
     start_ns: int
@@ -89,6 +89,7 @@ class TimedRequest:
     outcome: Outcome
     intervals: tuple[Interval, ...]
     told: bool = True
+    length: float | None = None
 
     @property
     def length_ns(self) -> int:
@@ -278,10 +279,37 @@ class RunLedger:
 
 
 @dataclass(frozen=True, slots=True)
+class LengthCell:
+    """The complete requests of one run whose input is longer than `low` and not longer than `high`: shares of
+    their end-to-end time, as of a run. `work` by stage."""
+
+    run: str
+    load: float
+    low: float
+    high: float
+    n: int
+    e2e_mean_ms: float
+    queue_share: float
+    hop_share: float
+    work: Mapping[str, float]
+    residual_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LengthTable:
+    """Shares by input length and load: a cell for each run and bin that has requests. `why_none`: why there
+    is none."""
+
+    unit: str
+    cells: tuple[LengthCell, ...]
+    why_none: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StageAnalysis:
     """All runs with a complete request, by load; the run that the verdict is of; runs without any, what was
-    lost, the guards, each with the run as its scope, how many requests events name, complete or not, and how
-    many pages of metrics were read."""
+    lost, the guards, each with the run as its scope, how many requests events name, complete or not, how many
+    pages of metrics were read, and shares by input length (None: nothing that could tell)."""
 
     runs: tuple[RunLedger, ...]
     chosen: RunLedger | None
@@ -291,3 +319,4 @@ class StageAnalysis:
     guards: tuple[Checked, ...]
     requests: int = 0
     pages: int = 0
+    lengths: LengthTable | None = None

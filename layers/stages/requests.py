@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -45,6 +45,7 @@ class TimedRun:
     negative_hops: int
     longest_silence_ns: int
     reused_ids: int = 0
+    length_unit: str = ""
 
 
 def timed_runs(
@@ -70,18 +71,31 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
         *(any(event.name == name for event in events) for name in (words.ADMITTED, words.ANSWERED))
     )
     lives = [(name, own) for id, all_of in by_request.items() for name, own in _lives(id, all_of, bounds)]
+    unit = _length_unit(events)
     requests, waiting, negative = [], set(), 0
     for request, own in lives:
         intervals, negative_hops = pair(own, rules)
         parts = [part for interval in intervals for part in _split(interval, intended_ms)]
-        requests.append(_timed(request, own, parts, bounds))
+        requests.append(replace(_timed(request, own, parts, bounds), length=_length(own, unit)))
         negative += negative_hops
         if all(plain(event.name) in ARRIVALS for event in own):
             waiting.add(request)
     timed = _without_work(requests, waiting)
     silence = _longest_silence_ns(timed, events)
     again = len(lives) - len(by_request)
-    return TimedRun(run, tuple(timed), events[0].at_ns, events[-1].at_ns, rules, negative, silence, again)
+    begin_ns, end_ns = events[0].at_ns, events[-1].at_ns
+    return TimedRun(run, tuple(timed), begin_ns, end_ns, rules, negative, silence, again, unit)
+
+
+def _length_unit(events: Iterable[StageEvent]) -> str:
+    """What most requests are measured in; empty where no event tells a length."""
+    units = Counter(unit for _, unit in {(e.request, e.length_unit) for e in events if e.length_unit})
+    return max(units, key=lambda unit: (units[unit], unit), default="")
+
+
+def _length(events: Iterable[StageEvent], unit: str) -> float | None:
+    """As the first event says that tells it."""
+    return next((e.length for e in events if unit and e.length_unit == unit), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ def sections(analysis: StageAnalysis) -> dict[str, Any]:
         "queue_share": chosen.queue_share if chosen else None,
         "shed": _shed(chosen),
         "runs": [_run(run) for run in analysis.runs],
+        "by_length": msgspec.to_builtins(analysis.lengths) if analysis.lengths else None,
         "files": [msgspec.to_builtins(file) for file in analysis.files],
         "lost": [visible(text) for text in analysis.lost],
     }

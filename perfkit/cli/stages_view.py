@@ -16,6 +16,7 @@ from perfkit.cli.result_view import number, show_checks, show_footer, show_headl
 
 Entry = Mapping[str, Any]
 RUNS_SHOWN, LAWS_SHOWN, LOST_SHOWN = 12, 6, 3
+LOADS_BY_LENGTH, STAGES_BY_LENGTH = 4, 3
 SMALL_SHARE = 0.0005
 """Rows of less than 0.1 % are left to --json."""
 BAR_WIDTH = 30
@@ -31,6 +32,7 @@ def show_stages(result: Result) -> None:
     if chosen is not None:
         _show_ledger(chosen)
         _show_runs(runs)
+        _show_lengths(result.sections["by_length"])
         _show_laws(chosen)
     if recorded := result.sections.get("recorded"):
         _show_recorded(recorded)
@@ -125,6 +127,31 @@ def bar(run: Entry) -> str:
     for (_, mark), end in zip(BARS, ends, strict=True):
         text += mark * (round(end * BAR_WIDTH) - len(text))
     return text
+
+
+def _show_lengths(table: Entry | None) -> None:
+    """Shares by input length, over load; the stages with most work each have a column."""
+    if table is None:
+        return
+    output.line()
+    if table["why_none"]:
+        output.paragraph("by length", f"not told: {table['why_none']}")
+        return
+    cells: list[Entry] = table["cells"]
+    shown = set(list(dict.fromkeys(cell["run"] for cell in cells))[-LOADS_BY_LENGTH:])
+    most = {stage: max(cell["work"].get(stage, 0.0) for cell in cells) for c in cells for stage in c["work"]}
+    stages = sorted(sorted(most, key=lambda stage: -most[stage])[:STAGES_BY_LENGTH], key=list(most).index)
+    head = [table["unit"], "in flight", "n", "e2e ms", "waits", *stages, "unacc."]
+    rows = [_length_cells(cell, stages) for cell in cells if cell["run"] in shown]
+    output.show(output.table(head, rows, right=range(1, len(head))))
+
+
+def _length_cells(cell: Entry, stages: Sequence[str]) -> list[str]:
+    bounds = f"{number(cell['low'], digits=3)} to {number(cell['high'], digits=3)}"
+    work = [pct(cell["work"][stage]) if stage in cell["work"] else "-" for stage in stages]
+    waits, rest = pct(cell["queue_share"] + cell["hop_share"]), pct(cell["residual_share"])
+    load, n = number(cell["load"], digits=3), f"{cell['n']:,}"
+    return [bounds, load, n, number(cell["e2e_mean_ms"]), waits, *work, rest]
 
 
 def _show_laws(run: Entry) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from fastapi import Request as HttpRequest
 
 from sample_engine.config.settings import Settings
+from sample_engine.models.asr_sizes import SAMPLE_RATE_HZ
 from sample_engine.observe.events import EventLog
 from sample_engine.observe.metrics import Metrics
 from sample_engine.observe.vocabulary import COORDINATOR
@@ -45,11 +46,18 @@ class Front:
 
     async def ask(self, request: Request) -> AsyncGenerator[bytes, None]:
         """Pieces of the response; raises NotDone."""
-        self.events.record(request.request_id, COORDINATOR, "request_admission")
+        self.events.record(request.request_id, COORDINATOR, "request_admission", **_length(request))
         async for data in self.client.pieces(request):
             self.events.record(request.request_id, COORDINATOR, "coordinator_stream_received")
             yield data
         self.events.record(request.request_id, COORDINATOR, "terminal_response")
+
+
+def _length(request: Request) -> dict[str, float]:
+    """How long the input is: seconds of audio, else characters."""
+    if request.samples is not None:
+        return {"audio_seconds": len(request.samples) / SAMPLE_RATE_HZ}
+    return {"text_length": len(request.text)}
 
 
 def new_id() -> str:
