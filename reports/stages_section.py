@@ -156,18 +156,17 @@ def _by_length(r: StageRun) -> Iterator[Block]:
         *(Column("n", "requests", numeric=True), Column("end to end", "ms", numeric=True)),
         *(Column(name, numeric=True) for name in ("queue", "hops", *stages, UNACCOUNTED)),
     )
-    rows = tuple(
-        (
-            f"{_number(cell['low'])} to {_number(cell['high'])}",
-            Name(cell["run"]),
-            *(_number(cell["load"]), f"{cell['n']:,}", _number(cell["e2e_mean_ms"])),
-            *(pct(cell[name]) for name in ("queue_share", "hop_share")),
-            *(pct(cell["work"].get(stage, 0.0)) for stage in stages),
-            pct(cell["residual_share"]),
-        )
-        for cell in cells
-    )
+    rows = tuple(tuple(_length_row(cell, stages)) for cell in cells)
     yield Table("Shares by input length and load", columns, rows, r.basis(r.ledgers))
+
+
+def _length_row(cell: Entry, stages: Sequence[str]) -> Iterator[Cell]:
+    yield f"{_number(cell['low'])} to {_number(cell['high'])}"
+    yield Name(cell["run"])
+    yield from (_number(cell["load"]), f"{cell['n']:,}", _number(cell["e2e_mean_ms"]))
+    yield from (pct(cell[name]) for name in ("queue_share", "hop_share"))
+    yield from (pct(cell["work"].get(stage, 0.0)) for stage in stages)
+    yield pct(cell["residual_share"])
 
 
 def _counts(one: Entry) -> str:
