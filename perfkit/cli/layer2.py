@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from parsers.errors import UsageError
-from perfkit.cli import options, output
+from perfkit.cli import layer2_exports, options, output
 from perfkit.cli.record import record_result
 
 
@@ -54,6 +54,12 @@ def layer2(
             "--later", metavar="FILE", help="Captures taken long after: is a cost one-off or steady?"
         ),
     ] = None,
+    flame: layer2_exports.Flame = None,
+    difference: layer2_exports.Difference = None,
+    icicle: layer2_exports.Icicle = False,
+    speedscope: layer2_exports.Speedscope = None,
+    folded: layer2_exports.Folded = None,
+    all_threads: layer2_exports.AllThreads = False,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
     no_record: options.NoRecord = False,
@@ -77,10 +83,19 @@ def layer2(
     sets = (names, compare or [], later or [])
     read = read_captures(sets, log or [], mode or [])
     captures, before, after = read.sets
-    result = judge(captures, choice=Choice(thread, entry), before=before, later=after, unread=read.lost)
+    wanted = layer2_exports.Exports(flame, difference, icicle, speedscope, folded, all_threads)
+    wanted.check(read.artifacts, compares=bool(compare), as_json=json)
+    choice = Choice(thread, entry)
+    result = judge(captures, choice=choice, before=before, later=after, unread=read.lost)
+    if no_record and not wanted.any:
+        return output.finish(result, as_json=json, show=show_layer2)
+    drawn = layer2_exports.draw(captures, before, choice, result, wanted)
     try:
         if not no_record:
+            result = layer2_exports.kept_pictures(result, drawn, investigation)
             record_result(investigation, result, started, read.artifacts)
+        layer2_exports.write_exports(wanted, drawn)
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=json, show=show_layer2)
+        layer2_exports.show_icicles(wanted, drawn)
     return code
