@@ -42,6 +42,7 @@ def test_no_secret_is_left_in_a_command(command: str) -> None:
         "perfkit sweep --max-tokens 64 --server http://127.0.0.1:8000/v1?model=a",
         "perfkit run --tag schedule=engine.model:Model.forward --batch 'len(batch)' -- python serve.py",
         "perfkit preflight --diff 1 2 --declared environment.OMP_NUM_THREADS",
+        "perfkit sweep --param radix_key=host,device --set=radix_key=host",
         "perfkit sweep --token-ids 1,2 --tokenizer Qwen/Qwen3 --author me@here",
     ],
 )

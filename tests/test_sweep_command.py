@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from layers.evidence.store import Investigation
 from layers.evidence.verdict import Exit
 from layers.layer3_sweep import subject
 from layers.layer3_sweep.calibration import FILE, IDLE, Cost, Floor, machine_id
@@ -90,6 +91,10 @@ def test_a_sweep_tells_its_points_and_a_resume_of_it_runs_nothing_more(
         asked = len(server.asked)
         again = swept(capsys, folder, "--resume", "--json")
         assert len(server.asked) == asked > 0
+    with Investigation.open(folder, create=False) as investigation:
+        logs = sorted((folder / "artifacts").rglob("requests-*.log"))
+        lines = sum(len(log.read_bytes().splitlines()) for log in logs)
+        assert lines == asked and [investigation.ingest(log).added for log in logs] == [0] * len(logs)
     repeats = [point for point in first["points"] if point["repeat"] == 1]
     assert [point["concurrency"] for point in repeats] == [1, 2]
     assert sum(point["ok"] for point in repeats) > 0

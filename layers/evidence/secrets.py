@@ -13,11 +13,11 @@ from collections.abc import Iterable
 MASK = "***"
 
 SECRET = re.compile(
-    r"(?i)(^|[_\-.])(api|admin|access|auth|private|secret|ssl|hf)?_?"
+    r"(?i)(?<!radix)(^|[_\-.])(api|admin|access|auth|private|secret|ssl|hf)?_?"
     r"(key|keys|token|secret|secrets|password|passwd|passphrase|pwd|credential|credentials|authorization|auth"
     r"|signature)$"
 )
-"""Names whose value is a secret."""
+"""Names whose value is a secret. `radix_key` is the bundled engine's switch for where a key is hashed."""
 CREDENTIALS = re.compile(r"//[^\s/@]*(:[^\s@]*)?@")
 """User and password in an address."""
 SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)[^\s\"']+")

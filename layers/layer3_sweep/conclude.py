@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from layers.collectors.load.folder import is_records
 from layers.evidence.guard import apply_guards
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
@@ -57,6 +58,11 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
     beside = apply_guards(ARMS_GUARDS, arms_of(found))
     result = judge(analysis, beside=beside) if study is None else judge_study(study, analysis, beside)
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
+
+
+def records_among(artifacts: Sequence[Artifact]) -> list[Path]:
+    """Those of the files that hold a sweep's requests, an attempt a line."""
+    return [path for one in artifacts if is_records(path := Path(one.path))]
 
 
 def _section(ran: Ran, found: Assembled) -> dict[str, Any]:

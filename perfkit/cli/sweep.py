@@ -51,7 +51,7 @@ def sweep(
 
     Example: perfkit sweep --server http://127.0.0.1:8000 --max-concurrency 64
     """
-    from layers.layer3_sweep.conclude import conclude
+    from layers.layer3_sweep.conclude import conclude, records_among
     from perfkit.cli.sweep_plan import DEFAULT_REPEATS, Wanted, plan_of, study_of, subject_of
     from perfkit.cli.sweep_run import resume_latest, run_new
     from perfkit.cli.sweep_view import show_sweep
@@ -102,7 +102,7 @@ def sweep(
             ran = run_new(plan_of(wanted), investigation, headers, told.is_set, **how)
     result, artifacts = conclude(ran, promised)
     try:
-        record_result(investigation, result, started, artifacts)
+        record_result(investigation, result, started, artifacts, records_among(artifacts))
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=json, show=show_sweep)
     return code

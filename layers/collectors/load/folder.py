@@ -24,6 +24,11 @@ def records_path(folder: Path, process: int) -> Path:
     return folder / f"requests-{process}.log"
 
 
+def is_records(path: Path) -> bool:
+    """Whether it has the name of a file of records."""
+    return re.fullmatch(r"requests-\d+\.log", path.name) is not None
+
+
 def processes_in(folder: Path) -> list[int]:
     """The processes that have run in this folder."""
     names = (re.fullmatch(r"flight-(\d+)", path.name) for path in folder.iterdir())
