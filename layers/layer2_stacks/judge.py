@@ -111,6 +111,8 @@ def _verdict(reading: Reading, guards: Sequence[Checked]) -> Verdict:
 def _void(weighed: Weighed) -> Verdict:
     """All captures are void: why, and what the strongest reason asks for."""
     fired = [g for g in weighed.guards if g.fired and g.effect is Effect.VOID]
+    if not fired:
+        return Verdict(Word.VOID, False, "there is no capture", Exit.INVALID, "record one under load")
     why = first_few(dict.fromkeys(f"{g.scope}: {g.message} ({g.code})" for g in fired))
     remedy = next(guard.remedy for guard in CAPTURE_GUARDS if guard.code == fired[0].code)
     return Verdict(Word.VOID, False, why, Exit.INVALID, remedy.rstrip("."))

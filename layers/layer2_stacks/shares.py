@@ -51,7 +51,8 @@ def estimate(hits: Sequence[int], ticks: Sequence[int], within: float | None = N
     method = f"Wilson, {_effect_words(effect)}" + (f" from {len(seen)} captures" if errors else "")
     wider = _over_captures(shares)
     if wider is not None and wider[1] - wider[0] > high - low:
-        low, high, method = min(wider[0], value), max(wider[1], value), wider[2]
+        low, high, method = wider
+    low, high = min(low, value), max(high, value)  # at 0 and 1 rounding errors lie outside
     return Share(total_hits, total, value, low, high, method, effect, shares, _agree(seen, value))
 
 
