@@ -45,9 +45,7 @@ def show_layer2(result: Result) -> None:
             _show_lines(scope)
         _show_others(thread, scopes)
     _show_captures(result.sections["captures"])
-    for finding in result.findings:
-        if finding.negative:
-            output.paragraph("ruled out", finding.statement)
+    _show_ruled_out(result)
     _show_changes(result.sections["comparison"], ("before", "after"))
     _show_changes(result.sections["later"], ("at first", "later"))
     if result.sections["lost"]:
@@ -148,6 +146,14 @@ def _show_captures(captures: Sequence[Entry]) -> None:
     output.show(output.table(head, rows, right=[2, 3, 4, 5, 6]))
     if len(captures) > CAPTURES_SHOWN:
         output.line(f"{counted(len(captures) - CAPTURES_SHOWN, 'capture')} more (--json)")
+
+
+def _show_ruled_out(result: Result) -> None:
+    ruled_out = [finding.statement for finding in result.findings if finding.negative]
+    if ruled_out:
+        output.line()
+    for statement in ruled_out:
+        output.paragraph("ruled out", statement)
 
 
 def _show_changes(compared: Entry | None, sides: tuple[str, str]) -> None:
