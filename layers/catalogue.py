@@ -37,6 +37,7 @@ from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.layer4_ab.guards_arms import ARM_GUARDS
 from layers.layer4_ab.guards_pairs import PAIR_GUARDS
 from layers.layer5_regression.guards import OUTPUT_GUARDS
+from layers.layer5_regression.guards_collected import COLLECTED_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
@@ -111,6 +112,7 @@ CATALOGUE = gather(
     PAIR_GUARDS,
     ARM_GUARDS,
     OUTPUT_GUARDS,
+    COLLECTED_GUARDS,
 )
 
 

@@ -102,7 +102,7 @@ def test_a_file_that_was_cut_is_no_pass(files: dict[str, str], capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "name the outputs of both sides"),
+        ((), "say what to compare"),
         (("--a", "FILE"), "name the outputs of both sides"),
         (("--a", "nowhere.jsonl", "--b", "FILE"), "nowhere.jsonl"),
         (("--a", "EMPTY", "--b", "FILE"), "no outputs in it"),

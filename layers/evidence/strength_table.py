@@ -39,7 +39,7 @@ SWEEP_MIN_REPEATS = 2
 
 LEDGER_MIN_REQUESTS = 20
 """As for samples: the first requests of a run meet an emptier server than later ones."""
-OUTPUTS_MIN_SAMPLES = 20
+OUTPUTS_MIN_ITEMS = 20
 """None of 20 still allows 14 % to differ (one-sided, 95 %); as for samples of a series."""
 AB_MIN_PAIRS = 3
 """2 pairs have one degree of freedom: their t interval reaches 13 standard errors either way."""
@@ -279,15 +279,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Outputs compared byte by byte. `repeats`: samples that a second run of the reference answered with the
-    same bytes; `caught`: every fault planted into a copy of them was found."""
+    """Outputs compared byte by byte: `samples` of so many `items`, of which a second run of the reference
+    answered `repeats` with the same bytes; `caught`: every fault planted into a copy of them was found;
+    `differ`: one that differs is enough to say so."""
 
     row: ClassVar[Row] = Row(
         "outputs, byte by byte",
-        "samples, each with a second answer of the reference",
-        f"fewer than {OUTPUTS_MIN_SAMPLES} samples",
+        "items, and the samples of them in all cells",
+        f"fewer than {OUTPUTS_MIN_ITEMS} items",
         "a second run of the reference that repeats every byte, and every planted fault found",
     )
+    items: int
     samples: int
     repeats: int
     caught: bool
@@ -295,15 +297,16 @@ class Outputs:
 
     @property
     def counted(self) -> str:
+        of = wording.counted(self.items, "item")
         return (
-            f"{wording.counted(self.samples, 'sample')}, {self.repeats:,} of them repeated by the reference"
+            f"{wording.counted(self.samples, 'sample')} of {of}, {self.repeats:,} repeated by the reference"
         )
 
     @property
     def standing(self) -> Standing:
         if self.samples == 0:
             return Standing.NOTHING
-        if self.samples < OUTPUTS_MIN_SAMPLES and not self.differ:
+        if self.items < OUTPUTS_MIN_ITEMS and not self.differ:
             return Standing.DIRECTIONAL
         strong = self.caught and self.repeats >= self.samples
         return Standing.STRONG if strong else Standing.ENOUGH

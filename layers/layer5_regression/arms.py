@@ -12,6 +12,7 @@ from pathlib import Path
 from layers.collectors.named_files import find_files
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import first_few
+from layers.layer5_regression.collected import is_collected, read_collected
 from layers.layer5_regression.model import Arm
 from parsers.errors import UnreadableInput
 from parsers.output_model import OutputFile
@@ -22,6 +23,8 @@ NONE_IN_FOLDER = f"no outputs in it: files of {', '.join((*LINES, *SINGLE))}"
 
 def read_arm(name: str, given: Sequence[str]) -> Arm:
     """One arm from the names of files, folders and patterns; UnreadableInput where none can be read."""
+    if len(given) == 1 and is_collected(given[0]):
+        return read_collected(name, Path(given[0]))
     files, unread = list[OutputFile](), list[str]()
     for path in find_files(given, outputs_in, NONE_IN_FOLDER):
         try:

@@ -12,7 +12,7 @@ from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Facts, Outputs
 from layers.evidence.wording import counted, pct
-from layers.layer5_regression.guard_checks import key_text
+from layers.layer5_regression.guard_checks import compared_items, key_text
 from layers.layer5_regression.guards import SWAPPED
 from layers.layer5_regression.model import Accuracy, Analysis, Difference, Sample, What
 from layers.layer5_regression.thresholds import Word, word_of
@@ -64,6 +64,7 @@ def facts_of(analysis: Analysis, word: Word) -> Facts:
         detectable_pct = None if share is None else 100 * share
         return strength_table.Accuracy(accuracy.n, accuracy.p_value, differs, detectable_pct)
     return Outputs(
+        items=compared_items(analysis),
         samples=len(analysis.paired.compared),
         repeats=sum(one.n for one in analysis.cells if one.exact),
         caught=bool(analysis.trials) and all(t.caught == t.times for t in analysis.trials),
@@ -81,7 +82,8 @@ def because(analysis: Analysis) -> str:
     cells = f" in {counted(len(analysis.cells), 'cell')}" if len(analysis.cells) > 1 else ""
     word = word_of(analysis)
     if word is Word.IDENTICAL:
-        return f"{n:,} of {counted(n, 'sample')} are the same bytes{cells}; so are two runs of A; {_bound(n)}"
+        same = f"{n:,} of {counted(n, 'sample')} are the same bytes{cells}"
+        return f"{same}; so are two runs of A; {_bound(analysis)}"
     said = f"{different:,} of {counted(n, 'sample')} differ{cells}"
     if word is Word.DIFFERENT:
         first = analysis.paired.different[0]
@@ -89,7 +91,9 @@ def because(analysis: Analysis) -> str:
         same = f"; two runs of A agree in all {repeats:,}" if _exact_differs(analysis) else _lost(analysis)
         return f"{said}{same}. First: {key_text(first.key)}, {difference_text(first)}"
     if not different:
-        return f"{n:,} of {counted(n, 'sample')} are the same bytes{cells}; {_bound(n)}; {_why(analysis)}"
+        return (
+            f"{n:,} of {counted(n, 'sample')} are the same bytes{cells}; {_bound(analysis)}; {_why(analysis)}"
+        )
     within = different - analysis.outside
     rounding = f", {within:,} of them by a rounding alone" if within else ""
     return f"{said}{rounding}{_lost(analysis)}; {_why(analysis)}"
@@ -99,8 +103,10 @@ def _why(analysis: Analysis) -> str:
     return f"not judged bit-exact: {analysis.tolerant[0].why_not}"
 
 
-def _bound(n: int) -> str:
-    return f"up to {pct(unseen_share(n))} could differ unseen"
+def _bound(analysis: Analysis) -> str:
+    """An item is the unit: the cells that it comes in are not independent."""
+    items = compared_items(analysis)
+    return f"with {counted(items, 'item')} up to {pct(unseen_share(items))} could differ unseen"
 
 
 def _lost(analysis: Analysis) -> str:

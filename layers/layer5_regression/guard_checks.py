@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.mcnemar import unseen_share
-from layers.evidence.strength_table import OUTPUTS_MIN_SAMPLES
+from layers.evidence.strength_table import OUTPUTS_MIN_ITEMS
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer5_regression.model import Analysis, Key
 from layers.layer5_regression.thresholds import Word, is_resolved, word_of
@@ -127,12 +127,17 @@ def not_finite(analysis: Analysis) -> Outcome:
     return Outcome(a + b > 0, f"NaN or infinity in {a:,} outputs of A and {b:,} of B")
 
 
+def compared_items(analysis: Analysis) -> int:
+    """Items with an output on one side at least: what generalises, however many cells they come in."""
+    return len({one.key[1] for one in analysis.paired.compared})
+
+
 def few_samples(analysis: Analysis) -> Outcome:
-    n = len(analysis.paired.compared)
+    n = compared_items(analysis)
     bound = f"; none of {n:,} still allows {pct(unseen_share(n))} to differ" if n else ""
     failed = word_of(analysis) is Word.DIFFERENT
     effect = Effect.NOTE if failed else None
-    return Outcome(n < OUTPUTS_MIN_SAMPLES, f"{counted(n, 'sample')} compared{bound}", effect)
+    return Outcome(n < OUTPUTS_MIN_ITEMS, f"{counted(n, 'item')} compared{bound}", effect)
 
 
 def swapped(analysis: Analysis) -> Outcome:

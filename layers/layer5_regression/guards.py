@@ -6,7 +6,7 @@ OUTPUT_GUARDS look at the whole comparison; those on how arms were collected are
 from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard
-from layers.evidence.strength_table import OUTPUTS_MIN_SAMPLES
+from layers.evidence.strength_table import OUTPUTS_MIN_ITEMS
 from layers.evidence.wording import limit
 from layers.layer5_regression import guard_checks as checks
 from layers.layer5_regression.guard_checks import ALIKE_LIMIT
@@ -170,8 +170,8 @@ FEW = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Not one sample differs.",
     cause="None of a few still allows many: none of 5 allows 45 % to differ, none of 20 allows 14 %.",
-    detection=f"Fewer than {OUTPUTS_MIN_SAMPLES} samples, over all cells; a note where some differ.",
-    remedy="More items, longer and of other shapes; or more cells.",
+    detection=f"Fewer than {OUTPUTS_MIN_ITEMS} items, in however many cells; a note where some differ.",
+    remedy="More items, longer and of other shapes.",
     source="The exact one-sided 95 % bound of a binomial share, 1 - 0.05^(1/n).",
     check=checks.few_samples,
 )

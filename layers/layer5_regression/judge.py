@@ -11,6 +11,7 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
 from layers.layer5_regression.findings import NEXT, because, findings_of
 from layers.layer5_regression.guards import OUTPUT_GUARDS
+from layers.layer5_regression.guards_collected import COLLECTED_GUARDS
 from layers.layer5_regression.measurements import measurements_of
 from layers.layer5_regression.model import Analysis
 from layers.layer5_regression.sections import sections
@@ -23,7 +24,7 @@ MEND = "mend what the checks name, and compare again"
 
 def judge(analysis: Analysis) -> Result:
     """The result of `perfkit regress`."""
-    guards = apply_guards(OUTPUT_GUARDS, analysis)
+    guards = apply_guards((*OUTPUT_GUARDS, *COLLECTED_GUARDS), analysis)
     measured = list(measurements_of(analysis))
     return Result(
         command=COMMAND,

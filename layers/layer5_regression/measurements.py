@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from layers.evidence.mcnemar import unseen_share
 from layers.evidence.measurement import Artifact, Measurement
+from layers.layer5_regression.guard_checks import compared_items
 from layers.layer5_regression.model import Accuracy, Analysis, ErrorRates, Judged
 
 DIFFERENT, REPEATED_DIFFERENT, CAUGHT = "different_share", "aa_different_share", "control_caught_share"
@@ -26,7 +27,8 @@ def measurements_of(analysis: Analysis) -> Iterator[Measurement]:
     yield Measurement(DIFFERENT, different / n, "share", n, "samples", BYTES, artifact)
     if not different:
         bound = f"{BYTES}; exact one-sided 95 % bound on none of n"
-        yield Measurement(UNSEEN, unseen_share(n), "share", n, "samples", bound, artifact)
+        items = compared_items(analysis)
+        yield Measurement(UNSEEN, unseen_share(items), "share", items, "items", bound, artifact)
     if planted := sum(trial.times for trial in analysis.trials):
         caught = sum(trial.caught for trial in analysis.trials)
         yield Measurement(CAUGHT, caught / planted, "share", planted, "planted faults", PLANTED, artifact)

@@ -108,7 +108,8 @@ class DataFacts:
 class Recorded:
     """How perfkit collected an arm. `planned`: samples that were to be asked. `declared`: settings in which
     the arms are meant to differ, by name; `settings`: the server's own resolved ones. `counters`: what grew
-    of its metrics meanwhile, `hits` and `looked_up` those of its content or prefix cache."""
+    of its metrics meanwhile, `hits` and `looked_up` those of its content or prefix cache in cold cells, of
+    which `not_flushed` were not emptied before."""
 
     planned: int
     cells: tuple[Cell, ...] = ()
@@ -119,7 +120,7 @@ class Recorded:
     proofs: tuple[Proof, ...] = ()
     hits: float | None = None
     looked_up: float | None = None
-    data: DataFacts = field(default_factory=DataFacts)
+    not_flushed: int = 0
     ended: bool = True
 
 
@@ -239,12 +240,13 @@ class ErrorRates:
 class Options:
     """How to judge. `preserving`: whether the change is meant to leave every byte alone; `margin_share`: the
     loss of accuracy that would be accepted; `encoder_decoder`: what makes the model one, empty where it is
-    not, or not known."""
+    not, or not known; `data`: the items beside those that were sent before, where that is known."""
 
     preserving: bool = True
     margin_share: float = 0.01
     max_lsb: float = 1.0
     encoder_decoder: tuple[str, ...] = ()
+    data: DataFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

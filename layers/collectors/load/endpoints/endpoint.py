@@ -8,7 +8,7 @@ parsing delays the stamp of another stream. Both are pure: no clock, no network.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from layers.collectors.load.item import Item
@@ -45,10 +45,20 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Sound:
+    """The samples of an answer, without a header; `dtype` as numpy names it."""
+
+    data: bytes = field(repr=False)
+    dtype: str
+    channels: int
+    rate_hz: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What an answer with status 2xx says. `outcome` is OK, EMPTY, TRUNCATED (the stream lacks its end),
     SERVER_ERROR (it holds an error) or PROTOCOL (it is not what this endpoint answers), with `error` as the
-    reason. Fields as in `RequestRecord`."""
+    reason. Fields as in `RequestRecord`, and `sound`, which a record knows by its digest alone."""
 
     outcome: Outcome
     error: str = ""
@@ -59,6 +69,7 @@ class Reading:
     text: str = ""
     audio: Audio | None = None
     server_id: str = ""
+    sound: Sound | None = None
 
 
 class Endpoint(Protocol):

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from layers.collectors.load.endpoints.chat import marked
-from layers.collectors.load.endpoints.endpoint import Answer, Body, Piece, Reading
+from layers.collectors.load.endpoints.endpoint import Answer, Body, Piece, Reading, Sound
 from layers.collectors.load.endpoints.openai_stream import DONE, error_of, stream_outcome
 from layers.collectors.load.endpoints.player import underrun_s
 from layers.collectors.load.endpoints.sse import read_events
@@ -26,7 +26,7 @@ from layers.collectors.load.outcomes import error_text
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import Audio, Outcome
 from parsers.errors import UsageError
-from parsers.wav import read_wav_head
+from parsers.wav import read_wav_head, samples_of
 
 PCM_RATE_HZ, PCM_FRAME_BYTES = 24_000, 2
 """OpenAI's `pcm`: 24 kHz, 16 bit, mono."""
@@ -82,24 +82,26 @@ class Speech:
         body = b"".join(piece.data for piece in pieces)
         head = read_wav_head(body)
         if head is not None:
-            return _reading(pieces, body, head.data_at, head.sample_rate_hz, head.bytes_per_s)
+            sound = Sound(samples_of(body, head), head.dtype, head.channels, head.sample_rate_hz)
+            return _reading(pieces, body, head.data_at, sound, head.bytes_per_s)
         if body[:4] == b"RIFF"[: len(body)]:
             return Reading(Outcome.EMPTY, "a WAV header that is not whole")
         rate_hz = self._rate_hz if any(bare in kind for bare in BARE_SAMPLES) else 0
-        return _reading(pieces, body, 0, rate_hz, rate_hz * self._frame_bytes)
+        bare = Sound(body, f"<i{self._frame_bytes}" if rate_hz else "u1", 1, rate_hz or None)
+        return _reading(pieces, body, 0, bare, rate_hz * self._frame_bytes)
 
 
-def _reading(pieces: Sequence[Piece], body: bytes, start: int, rate_hz: int, per_s: int) -> Reading:
-    sound = _behind(pieces, start)
-    if not sound:
+def _reading(pieces: Sequence[Piece], body: bytes, start: int, sound: Sound, per_s: int) -> Reading:
+    heard = _behind(pieces, start)
+    if not heard:
         return Reading(Outcome.EMPTY, "an answer without one sample")
     samples = body[start:]
-    stamps = tuple(piece.stamp_ns for piece in sound)
-    late_s = underrun_s(stamps, [len(piece.data) / per_s for piece in sound]) if per_s else None
+    stamps = tuple(piece.stamp_ns for piece in heard)
+    late_s = underrun_s(stamps, [len(piece.data) / per_s for piece in heard]) if per_s else None
     seconds = len(samples) / per_s if per_s else None
     sha256 = hashlib.sha256(samples).hexdigest()
-    audio = Audio(seconds, rate_hz or None, len(samples), sha256, late_s)
-    return Reading(Outcome.OK, event_ns=stamps, audio=audio)
+    audio = Audio(seconds, sound.rate_hz, len(samples), sha256, late_s)
+    return Reading(Outcome.OK, event_ns=stamps, audio=audio, sound=sound)
 
 
 def _behind(pieces: Sequence[Piece], start: int) -> list[Piece]:
