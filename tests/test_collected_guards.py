@@ -16,7 +16,7 @@ from layers.layer5_regression.guards_collected import COLLECTED_GUARDS
 from layers.layer5_regression.model import DataFacts, Options, Recorded
 from layers.layer5_regression.proofs import grown, growth_of, proofs_of
 from parsers.errors import UnreadableInput
-from tests.output_builders import compared, guard, texts
+from tests.output_builders import DEFAULT, compared, guard, texts
 
 CELLS = grid((1, 4, 5), (False, True), starts=True)
 COUNTER = "engine_lookahead_steps_total"
@@ -38,11 +38,11 @@ def recorded(setting: str = "off", **more: object) -> Recorded:
     return replace(known, **more)  # type: ignore[arg-type]
 
 
-def result(options: Options | None = None, **arms: Recorded) -> Result:
+def result(options: Options = DEFAULT, /, **arms: Recorded) -> Result:
     known = {"A": recorded(), "B": recorded("on"), "A'": recorded()} | {
         {"a": "A", "b": "B", "aa": "A'"}[name]: one for name, one in arms.items()
     }
-    return compared(texts(), texts(), texts(), options or Options(), known)
+    return compared(texts(), texts(), texts(), options, known)
 
 
 def test_a_sound_collection_fires_nothing() -> None:
@@ -65,9 +65,9 @@ def test_pk567_a_switch_that_never_engaged() -> None:
     assert f"B: lookahead=on ({COUNTER}) grew by 0" in guard(made, "PK567").message
     assert not guard(result(), "PK567").fired
     unknown = {one: recorded(proofs=(), declared={"seed": "1"}) for one in ("a", "b", "aa")}
-    assert guard(result(**unknown), "PK567").effect is Effect.DIRECTIONAL
+    assert guard(result(DEFAULT, **unknown), "PK567").effect is Effect.DIRECTIONAL
     plain = {one: recorded(proofs=(), declared={}) for one in ("a", "b", "aa")}
-    assert guard(result(**plain), "PK567").effect is Effect.NOTE
+    assert guard(result(DEFAULT, **plain), "PK567").effect is Effect.NOTE
     assert not [g for g in compared(texts(), texts()).guards if g.code == "PK567"]
 
 
@@ -86,7 +86,10 @@ def test_pk569_two_things_were_changed() -> None:
         result(b=recorded("on", settings=settings), aa=recorded(settings=unsteady)), "PK569"
     ).fired
     servers = {one: recorded(declared={}) for one in ("a", "aa")}
-    assert guard(result(b=recorded(declared={}, settings=settings), **servers), "PK569").effect is Effect.NOTE
+    assert (
+        guard(result(DEFAULT, b=recorded(declared={}, settings=settings), **servers), "PK569").effect
+        is Effect.NOTE
+    )
 
 
 def test_pk570_no_item_longer_than_before() -> None:
