@@ -197,6 +197,14 @@ class AbTimeline:
     marks: tuple[RunMark, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPicture:
+    """An SVG that a command drew and kept in the investigation: its path there, and the hash of its bytes."""
+
+    file: str
+    sha256: str
+
+
 FigureData = (
     BusyBars
     | SplitBars
@@ -206,6 +214,7 @@ FigureData = (
     | SweepCurves
     | StageBars
     | LeafPanels
+    | KeptPicture
     | AbPairs
     | AbLatency
     | AbTimeline

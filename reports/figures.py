@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from parsers.errors import StoreError
 from reports.figure_data import (
     AbLatency,
     AbPairs,
     AbTimeline,
     BusyBars,
     IdleBars,
+    KeptPicture,
     KernelBars,
     LeafPanels,
     SplitBars,
@@ -26,6 +26,7 @@ from reports.figure_data import (
     SweepCurves,
 )
 from reports.figure_style import styled
+from reports.figures_kept import unwritable, write_kept
 from reports.model import Figure
 
 if TYPE_CHECKING:
@@ -49,15 +50,16 @@ def figure_reader(beside: Mapping[str, str], written: Iterable[Path]) -> Callabl
 
 
 def write_figure(figure: Figure, folder: Path, suffix: str = ".svg") -> Path:
-    """Draw one figure; matplotlib takes the format from the suffix."""
+    """Draw one figure; matplotlib takes the format from the suffix. What was kept as SVG stays that."""
+    if isinstance(figure.data, KeptPicture):
+        return write_kept(figure.data, folder.parent, folder / f"{figure.name}.svg")
     path = folder / f"{figure.name}{suffix}"
     metadata = {"Date": None} if suffix == ".svg" else None
     try:
         with styled():
             draw(figure).savefig(path, metadata=metadata)
     except OSError as error:
-        advice = "free some space or check the permissions, or report with --no-figures"
-        raise StoreError(f"{path}: {error.strerror or error}: {advice}") from error
+        raise unwritable(path, error) from error
     return path
 
 
@@ -90,6 +92,8 @@ def draw(figure: Figure) -> Canvas:
             return draw_stages(figure.data, figure.title, figure.about)
         case LeafPanels():
             return draw_stacks(figure.data, figure.title, figure.about)
+        case KeptPicture():
+            raise AssertionError("a kept picture is copied, not drawn")
         case AbPairs():
             return draw_ab_pairs(figure.data, figure.title, figure.about)
         case AbLatency():

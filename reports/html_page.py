@@ -92,8 +92,9 @@ def _alone(line: str, lines: Iterator[str], figure: FigureText) -> str:
         level, said = len(heading[1]), heading[2]
         return f'<h{level} id="{_anchor(said)}">{inline(said)}</h{level}>'
     if image := IMAGE.fullmatch(line):
-        seen = escape(_plain(image["alternative"]))
-        return f'<figure role="img" aria-label="{seen}">{figure(image["path"])}</figure>'
+        seen, drawn = escape(_plain(image["alternative"])), figure(image["path"])
+        still = "" if "<script>" in drawn else ' role="img"'  # inside of an img nothing can be reached
+        return f'<figure{still} aria-label="{seen}">{drawn}</figure>'
     if summary := SUMMARY.fullmatch(line):
         return f"<details><summary>{inline(summary[1])}</summary>"
     return line if line == "</details>" else ""

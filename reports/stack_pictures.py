@@ -13,7 +13,7 @@ from layers.layer2_stacks.comparison import compare_weighed
 from layers.layer2_stacks.model import Mode, StackAnalysis
 from layers.layer2_stacks.reading import CHIEF, Reading
 from layers.layer2_stacks.tree import CallTree
-from layers.layer2_stacks.tree_growth import ALL_SCOPES, call_tree
+from layers.layer2_stacks.tree_growth import call_tree
 from layers.layer2_stacks.weigh import Weighed
 from reports.flame_difference import difference_svg
 from reports.flame_svg import flame_svg
@@ -24,11 +24,11 @@ FLAME, DIFFERENCE = "flame", "difference"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One SVG: of what `kind`, of captures of which mode, of how many ticks."""
+    """One SVG: of what `kind`, of captures of which mode, of whose ticks and of how many."""
 
     kind: str
     mode: Mode
-    title: str
+    scope: str
     ticks: int
     svg: str
 
@@ -46,8 +46,9 @@ def trees(weighed: Weighed, *, all_threads: bool) -> list[CallTree]:
 def flame_pictures(weighed: Weighed, *, all_threads: bool, void: bool) -> Iterator[Picture]:
     """A flame graph a mode."""
     for tree in trees(weighed, all_threads=all_threads):
-        title = f"{VOID_TITLE if void else ''}{_whose(tree)}"
-        yield Picture(FLAME, tree.mode, title, tree.root.ticks, flame_svg(tree, title))
+        whose = tree.root.name
+        title = f"{VOID_TITLE if void else ''}{whose[:1].upper()}{whose[1:]}"
+        yield Picture(FLAME, tree.mode, whose, tree.root.ticks, flame_svg(tree, title))
 
 
 def difference_picture(before: Weighed, after: Weighed, *, void: bool) -> Picture | None:
@@ -62,11 +63,7 @@ def difference_picture(before: Weighed, after: Weighed, *, void: bool) -> Pictur
     new = call_tree(_of_mode(after, reading), compared.after.scope)
     title = f"{VOID_TITLE if void else ''}What changed: {new.root.name}"
     ticks = old.root.ticks + new.root.ticks
-    return Picture(DIFFERENCE, reading.mode, title, ticks, difference_svg(old, new, title))
-
-
-def _whose(tree: CallTree) -> str:
-    return tree.root.name.capitalize() if tree.root.name == ALL_SCOPES else tree.root.name
+    return Picture(DIFFERENCE, reading.mode, new.root.name, ticks, difference_svg(old, new, title))
 
 
 def _of_mode(weighed: Weighed, reading: Reading) -> StackAnalysis:

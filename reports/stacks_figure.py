@@ -1,16 +1,17 @@
-"""The figure of Layer 2 out of a run's document: the first lines of one thread, in each mode it has."""
+"""The figures of Layer 2 out of a run's document: the first lines of one thread, and what the run drew."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.model import Mode
 from layers.layer2_stacks.wording import place
-from reports.figure_data import LeafBar, LeafPanel, LeafPanels
+from reports.figure_data import KeptPicture, LeafBar, LeafPanel, LeafPanels
 from reports.flame_layout import short_place
-from reports.model import Basis, Figure
+from reports.model import Basis, Figure, Folded
 
 Entry = Mapping[str, Any]
 LinesKey = tuple[str, str]
@@ -24,6 +25,7 @@ PANELS = {
     Mode.GIL: "looks that found it with the lock (--gil)",
 }
 """What a panel's shares are of, in the order of the panels."""
+KINDS = {"flame": "Flame graph", "difference": "Flame graph of what changed"}
 
 
 def figure_stacks(scopes: Sequence[Entry], basis: Basis, name: str) -> Figure | None:
@@ -77,3 +79,23 @@ def _bar(leaf: Entry | None, scope: Entry) -> LeafBar | None:
     if scope["leaves_left_out"]:
         return None
     return LeafBar(0.0, 0.0, scope["smallest_visible"], False)
+
+
+def kept_pictures(document: Entry, basis: Basis, prefix: str) -> list[Folded]:
+    """What the run drew of all its stacks, each folded away; `basis` says where stacks came from."""
+    return [
+        Folded(f"{KINDS[entry['kind']]}, {entry['mode']} captures", (_kept(entry, basis, prefix),))
+        for entry in document.get("pictures", [])
+    ]
+
+
+def _kept(entry: Entry, basis: Basis, prefix: str) -> Figure:
+    return Figure(
+        name=f"{prefix}-{entry['kind']}-{entry['mode']}",
+        title=KINDS[entry["kind"]],
+        about=f"{entry['scope']}: n = {entry['n']:,} ticks",
+        caption="Width is the share of ticks, left to right no order of time. A browser searches and zooms.",
+        alternative=f"{KINDS[entry['kind']]}: {entry['scope']}, {entry['mode']} captures.",
+        data=KeptPicture(entry["file"], entry["sha256"]),
+        basis=replace(basis, n=entry["n"]),
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from layers.evidence.wording import counted, first_few, pct
 from reports.model import Basis, Block, Cell, Column, Computed, Heading, Layer, Name, Paragraph, Table
 from reports.stacks_document import Entry, StackRun, stacks_strength
-from reports.stacks_figure import figure_stacks
+from reports.stacks_figure import figure_stacks, kept_pictures
 
 METHOD = (
     "A tick is one look of the profiler at one thread. A share is of the thread's own ticks, with its 95 % "
@@ -47,6 +47,7 @@ def _run(r: StackRun) -> Iterator[Block]:
         yield _thread(r, thread)
         if figure := figure_stacks(r.chosen, r.basis(r.chosen), f"run{r.run.id}-stacks"):
             yield figure
+        yield from kept_pictures(r.run.document, r.basis(r.chosen), f"run{r.run.id}")
         yield from (_lines(r, scope) for scope in r.chosen)
         yield from _others(r)
         yield from _changes(r)

@@ -141,7 +141,7 @@ def kept_pictures(result: Result, drawn: Drawn, folder: Path) -> Result:
             path = investigation.new_artifact(f"layer2-{picture.kind}-{picture.mode}.svg")
             _write(path, picture.svg)
             file = f"{ARTIFACTS}/{path.name}"
-            told = {"kind": picture.kind, "mode": str(picture.mode), "title": picture.title}
+            told = {"kind": picture.kind, "mode": str(picture.mode), "scope": picture.scope}
             entries.append(
                 {**told, "n": picture.ticks, "file": file, "sha256": describe_artifact(path).sha256}
             )
