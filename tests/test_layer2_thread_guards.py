@@ -170,3 +170,14 @@ def test_pk229_several_loops_of_an_engine() -> None:
     found = checked(three(*ranks), "PK229")
     assert found and found.fired and "process 1" in found.message and "process 2" in found.message
     assert effect(three(*BUSY), "PK229") is None
+
+
+@pytest.mark.parametrize(("ticks", "fires"), [(480, True), (110, False)])
+def test_pk232_two_modes_that_contradict_each_other(ticks: int, fires: bool) -> None:
+    idle = three(stack(QUEUE, 400), stack(LOOP, 99))
+    found = checked([*idle, *captures(3, stack(LOOP, ticks), mode=Mode.ACTIVE)], "PK232")
+    assert found and found.fired is fires
+    spin = three(stack(f"{LOOP};acquire_read {SHM_BROADCAST} 674", 400), stack(LOOP, 99))
+    spins = checked([*spin, *captures(3, stack(LOOP, ticks), mode=Mode.ACTIVE)], "PK232")
+    assert spins and not spins.fired
+    assert checked(idle, "PK232") is None

@@ -184,3 +184,15 @@ def test_one_capture_of_another_loop_does_not_join_the_thread() -> None:
         capture(stack("run_busy_loop core.py 3", 499), name="b"),
     )
     assert len(judge([mine, theirs]).sections["scopes"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("active", "says"), [(190, "it works there"), (8, "it blocks there"), (99, "part of it may be a call")]
+)
+def test_a_line_works_or_blocks_by_what_it_holds_of_a_cpu(active: int, says: str) -> None:
+    some = [
+        *watched(3, stack(BURN, 200), stack(FULL, 299)),
+        *watched(3, stack(BURN, active), stack(FULL, 290), mode=Mode.ACTIVE),
+    ]
+    (line,) = [f for f in judge(some).findings if f.statement.startswith("/srv/a/engine.py:14")]
+    assert line.recommendation.startswith(says) or says in line.recommendation

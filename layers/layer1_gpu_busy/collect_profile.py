@@ -1,9 +1,9 @@
 """Has a server profile itself for a while, under whatever load there is, and finds the traces that it left.
 
-    started   through the server's adapter, into a folder that must be one of this machine as well
-    stopped   however it ends: by time, by Ctrl-C, and by a keeper where perfkit is killed
-    beside    what the server says of itself, a page of its metrics a second: a trace of an idle server looks
-              like that of a host-bound one
+started   through the server's adapter, into a folder that must be one of this machine as well
+stopped   however it ends: by time, by Ctrl-C, and by a keeper where perfkit is killed
+beside    what the server says of itself, a page of its metrics a second: a trace of an idle server looks
+          like that of a host-bound one
 """
 
 from __future__ import annotations

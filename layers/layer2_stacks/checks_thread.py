@@ -23,6 +23,8 @@ KERNEL_LIMIT = 0.15
 SECOND_CALLER = 0.10
 """perfkit's choice, of a line's hits: less hardly changes what the line costs."""
 WAITS_ALL_THE_TIME = 0.95
+ON_A_CPU = (WaitKind.SPIN, WaitKind.DEVICE)
+"""Waits that may take a CPU: a spin does, and so does CUDA's default way to wait for the device."""
 FOR_WORK = (WaitKind.QUEUE, WaitKind.SELECT)
 LOOKED_AT = 5
 """Lines that a guard on lines goes through: those that the terminal shows first."""
@@ -192,3 +194,12 @@ def several_workers(facts: Facts) -> Outcome:
     scopes = [s for a in facts.analyses if a.mode is facts.reading.mode for s in a.scopes]
     loops = [s.scope.name for s in scopes if is_loop_scope(s.scope)]
     return Outcome(len(loops) > 1, first_few(loops) or "no loop of an engine")
+
+
+def modes_contradict(facts: Facts) -> Outcome | None:
+    idle, running = facts.reading.idle, running_share(facts)
+    if idle is None or running is None:
+        return None
+    off_cpu = sum(part.hits for part in idle.waits if part.name not in ON_A_CPU) / idle.total_ticks
+    text = f"waits off the CPU {pct(off_cpu)} (--idle), runs {pct(running)} (without)"
+    return Outcome(off_cpu + running > 1 + KERNEL_LIMIT, text)

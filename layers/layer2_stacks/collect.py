@@ -97,7 +97,8 @@ def read_stacks(path: str) -> RecordedStacks:
 
 
 def _start(path: str) -> bytes:
-    """Of the text, inflated; empty where the file is, which a recording without samples leaves behind."""
+    """Of the text, inflated, without blanks; empty where the file is, as a recording without samples
+    leaves it behind."""
     try:
         with open_regular(path) as file:
             if not file.read(1):
@@ -106,7 +107,7 @@ def _start(path: str) -> bytes:
         raise UnreadableInput(f"{path}: cannot be opened: {error.strerror or error}") from error
     stream = open_text(path, wanted="stacks", utf16=True)
     try:
-        return stream.read(SNIFFED_BYTES).lstrip()
+        return b"".join(stream.read(SNIFFED_BYTES).split())
     finally:
         stream.close()
 

@@ -22,6 +22,8 @@ from layers.layer2_stacks.wording import counts, interval, line
 from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, word_of
 
 NO_WORD = "the captures do not tell which word it is"
+WORKS = 0.5
+"""Of a line's time: on a CPU for more, it mostly works there; for less, it mostly waits in a call."""
 LINES_TOLD = 3
 """Findings on single lines; the table has more."""
 
@@ -127,10 +129,13 @@ def _line_advice(row: Row, reading: Reading) -> str:
     running = reading.lines.get(named.key_of(row))
     if running is None:
         return f"without it this thread gets {_faster(row)} faster at most"
-    if running.high < row.share.low:
+    half = WORKS * row.share.value
+    if running.high <= half:
         return f"it blocks there: on a CPU it is for {interval(running)} of the time. What does it call in C?"
+    if running.low < half:
+        return f"on a CPU it is for {interval(running)} of the time: part of it may be a call that blocks"
     faster = f"Without it the thread gets {_faster(row)} faster at most"
-    return f"it works there: {interval(running)} on a CPU. {faster}"
+    return f"it works there: {interval(running)} of the time on a CPU. {faster}"
 
 
 def _faster(row: Row) -> str:

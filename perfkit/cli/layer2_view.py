@@ -24,7 +24,7 @@ from perfkit.cli.result_view import (
 )
 
 Entry = Mapping[str, Any]
-LINES_SHOWN, CAPTURES_SHOWN, THREADS_SHOWN, LOST_SHOWN = 8, 9, 6, 3
+LINES_SHOWN, CAPTURES_SHOWN, THREADS_SHOWN, LOST_SHOWN, LOOKS_SHOWN = 8, 9, 6, 3, 3
 WHERE_CHARACTERS, NAME_CHARACTERS = 38, 24
 HEADS = {
     "idle": "where it is at all looks (--idle)",
@@ -43,6 +43,7 @@ def show_layer2(result: Result) -> None:
         _show_thread(thread, scopes)
         for scope in (s for s in scopes if s["chosen"]):
             _show_lines(scope)
+        _show_look(result)
         _show_others(thread, scopes)
     _show_captures(result.sections["captures"])
     _show_ruled_out(result)
@@ -146,6 +147,19 @@ def _show_captures(captures: Sequence[Entry]) -> None:
     output.show(output.table(head, rows, right=[2, 3, 4, 5, 6]))
     if len(captures) > CAPTURES_SHOWN:
         output.line(f"{counted(len(captures) - CAPTURES_SHOWN, 'capture')} more (--json)")
+
+
+def _show_look(result: Result) -> None:
+    """What is known of the lines that stand out, and what to do about each."""
+    about = [f for f in result.findings if f.kind is FindingKind.OBSERVATION and not f.negative]
+    if about:
+        output.line()
+    for finding in about[:LOOKS_SHOWN]:
+        output.paragraph("look", f"{finding.statement}. {_capital(finding.recommendation)}")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _show_ruled_out(result: Result) -> None:
