@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Protocol, TypeVar
 
 from layers.evidence.guard import Guard
+from layers.evidence.symptom import SymptomRule
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
@@ -23,7 +24,6 @@ from layers.layer1_gpu_busy.guards_sampled import SAMPLED_GUARDS
 from layers.layer1_gpu_busy.guards_width import WIDTH_GUARDS
 from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
-from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.guards_compare import COMPARE_GUARDS
 from layers.layer2_stacks.guards_thread import THREAD_GUARDS
@@ -45,8 +45,10 @@ from layers.stages.guards import FILE_GUARDS
 from layers.stages.guards import RUN_GUARDS as STAGE_GUARDS
 from layers.stages.guards_live import LIVE_GUARDS as STAGE_LIVE_GUARDS
 from layers.stages.guards_scrapes import SCRAPE_GUARDS
+from layers.stages.serving_symptoms import SERVING_SYMPTOMS
 
 AnyGuard = Guard[Any]
+AnySymptom = SymptomRule[Any]
 
 
 class Named(Protocol):
@@ -116,7 +118,7 @@ CATALOGUE = gather(
 )
 
 
-SYMPTOMS: tuple[SymptomRule, ...] = LAYER1_SYMPTOMS
+SYMPTOMS: tuple[AnySymptom, ...] = (*LAYER1_SYMPTOMS, *SERVING_SYMPTOMS)
 
 
 def find(code_or_name: str, entries: Iterable[Entry]) -> Entry | None:
@@ -149,7 +151,7 @@ def entry(guard: AnyGuard) -> dict[str, str]:
     }
 
 
-def symptom_entry(rule: SymptomRule) -> dict[str, str]:
+def symptom_entry(rule: AnySymptom) -> dict[str, str]:
     """What a symptom says of itself, JSON-ready."""
     return {
         "code": rule.code,

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from layers.evidence.store_rows import Run
+from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.compare import Comparison
 from layers.layer1_gpu_busy.compare_files import NotCompared
 from layers.layer1_gpu_busy.idle_model import IdleAnatomy
@@ -27,7 +28,6 @@ from layers.layer1_gpu_busy.model import (
     StepTime,
     StreamBusy,
     Strip,
-    Symptom,
 )
 from layers.layer1_gpu_busy.ranks import RankTable
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from layers.evidence.store_rows import Run
+from layers.evidence.symptom import Symptom
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.findings import PHENOMENON
-from layers.layer1_gpu_busy.model import Symptom
 from reports.environment import python_frames
 from reports.file_names import files_name
 from reports.layer1_document import Anatomy

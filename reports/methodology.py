@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from layers.catalogue import AnyGuard, entry, symptom_entry
+from layers.catalogue import AnyGuard, AnySymptom, entry, symptom_entry
 from layers.evidence.pitfalls import Pitfall
 from layers.evidence.strength_table import TABLE
 from layers.evidence.verdict import Exit
 from layers.evidence.wording import counted
-from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from reports.guard_catalogue import render_guard
 from reports.layers_walked import KNOWN, KnownLayer
 from reports.markdown import escape, inside, table
@@ -53,7 +52,7 @@ GUARD_LAYERS = {"sweep": "layer3", "ab": "layer4", "regress": "layer5"}
 """The layer that guards name, where it is not the command's name."""
 
 
-def edition(guards: Sequence[AnyGuard], symptoms: Sequence[SymptomRule]) -> str:
+def edition(guards: Sequence[AnyGuard], symptoms: Sequence[AnySymptom]) -> str:
     """A name for exactly these entries: the begin of the sha256 of all that they say."""
     digest = hashlib.sha256()
     for said in (*map(entry, guards), *map(symptom_entry, symptoms)):
@@ -61,14 +60,14 @@ def edition(guards: Sequence[AnyGuard], symptoms: Sequence[SymptomRule]) -> str:
     return digest.hexdigest()[:EDITION_DIGITS]
 
 
-def contents(guards: Sequence[AnyGuard], symptoms: Sequence[SymptomRule], pitfalls: Sequence[Pitfall]) -> str:
+def contents(guards: Sequence[AnyGuard], symptoms: Sequence[AnySymptom], pitfalls: Sequence[Pitfall]) -> str:
     """`174 guards, 14 symptoms, 1 pitfall`."""
     of = ((len(guards), "guard"), (len(symptoms), "symptom"), (len(pitfalls), "pitfall"))
     return ", ".join(counted(n, noun) for n, noun in of)
 
 
 def render(
-    guards: Sequence[AnyGuard], symptoms: Sequence[SymptomRule], pitfalls: Sequence[Pitfall], version: str
+    guards: Sequence[AnyGuard], symptoms: Sequence[AnySymptom], pitfalls: Sequence[Pitfall], version: str
 ) -> str:
     """The whole document, as Markdown."""
     sections = [
@@ -110,7 +109,7 @@ def _traps(layer: KnownLayer, guards: Sequence[AnyGuard]) -> str:
     return "\n".join([f"## Traps. {escape(layer.title)}\n", *(of_layer or ["No guard yet.\n"])])
 
 
-def _symptoms(symptoms: Sequence[SymptomRule]) -> str:
+def _symptoms(symptoms: Sequence[AnySymptom]) -> str:
     rows = [(s.code, s.title, s.threshold, s.usual_cause, s.disproof) for s in symptoms]
     headers = ["code", "what it looks like", "there if", "usual cause", "what would disprove it"]
     return table(headers, [tuple(map(inside, row)) for row in rows])

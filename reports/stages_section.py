@@ -8,7 +8,19 @@ from layers.evidence.wording import counted, first_few, pct
 from layers.stages.findings import EXPLAINS
 from layers.stages.thresholds import QUEUE_LIMIT
 from reports.figure_data import StageBars
-from reports.model import Block, Cell, Column, Computed, Figure, Heading, Layer, Name, Paragraph, Table
+from reports.model import (
+    Block,
+    Cell,
+    Column,
+    Computed,
+    Figure,
+    Folded,
+    Heading,
+    Layer,
+    Name,
+    Paragraph,
+    Table,
+)
 from reports.stages_document import Entry, StageRun, stages_strength
 
 METHOD = (
@@ -47,6 +59,7 @@ def _run(r: StageRun) -> Iterator[Block]:
         yield _runs(r)
     yield from _by_length(r)
     yield from _laws(r, chosen)
+    yield from _symptoms(r, chosen)
     if lost := r.run.document["lost"]:
         yield Paragraph("Lost", first_few(lost), Computed(f"perfkit stages, run {r.run.id}"))
 
@@ -173,6 +186,28 @@ def _counts(one: Entry) -> str:
     counts = one["requests"]
     told = " / ".join(f"{counts[name]:,}" for name in ("complete", "shed", "failed", "cut"))
     return told if counts["complete"] else NOT_MEASURED
+
+
+def _symptoms(r: StageRun, chosen: Entry) -> Iterator[Block]:
+    """Those that are there, with their numbers; the others folded, each with why it is not. Older documents
+    have none."""
+    basis = r.basis([chosen])
+    symptoms: list[Entry] = r.run.document.get("symptoms", [])
+    for one in (one for one in symptoms if one["present"]):
+        said = f"{one['numbers']}. Usual cause: {one['usual_cause']} Threshold: {one['threshold']}"
+        yield Paragraph(f"{one['code']} {one['title']}", said, basis)
+    others = [one for one in symptoms if not one["present"]]
+    if others:
+        title = f"Symptoms that are not there, or not measured: {', '.join(one['code'] for one in others)}"
+        blocks = (
+            Paragraph(
+                f"{one['code']} {one['title']}",
+                f"{'not there' if one['present'] is False else NOT_MEASURED}: {one['numbers']}. "
+                f"Threshold: {one['threshold']}",
+            )
+            for one in others
+        )
+        yield Folded(title, tuple(blocks), basis)
 
 
 def _laws(r: StageRun, chosen: Entry) -> Iterator[Block]:

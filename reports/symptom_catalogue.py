@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from layers.catalogue import SYMPTOMS, symptom_entry
+from layers.catalogue import SYMPTOMS, AnySymptom, symptom_entry
+from layers.evidence.symptom import NEAR_SHARE
 from layers.evidence.wording import limit
-from layers.layer1_gpu_busy.symptoms.facts import NEAR_SHARE, SymptomRule
 from reports.generated_page import write_or_check
 from reports.markdown import escape, table
 
@@ -21,10 +21,11 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "symptoms.md"
 
 INTRO = f"""# Symptoms
 
-A symptom is what slow work looks like in a trace. `perfkit layer1` checks each device of each trace for all
-of them and says of each: there, not there, or that this trace cannot tell, always with its numbers. There
-means that the phenomenon is, not that its usual cause is: a trace shows no cause in the code, so a finding
-from a symptom is weak until another layer confirms it. A symptom whose numbers miss their thresholds by no
+A symptom is what slow work looks like, in a trace (S1 to S12, which `perfkit layer1` checks on each device)
+or in a service under load (S13 to S19, which `perfkit stages` checks). Of each is said: there, not there, or
+that what was recorded cannot tell, always with its numbers. There means that the phenomenon is, not that its
+usual cause is: neither a trace nor a ledger shows a cause in the code, so a finding from a symptom is weak
+until another layer confirms it. A symptom whose numbers miss their thresholds by no
 more than {limit(NEAR_SHARE)} is listed as close. `perfkit explain CODE` prints one of these entries.
 
 Thresholds are those of TraceLens or of Holistic Trace Analysis where these tools have one; perfkit proposes
@@ -34,12 +35,12 @@ Written by `make docs` from the symptoms themselves; do not edit.
 """
 
 
-def render(symptoms: Sequence[SymptomRule]) -> str:
+def render(symptoms: Sequence[AnySymptom]) -> str:
     """The whole page."""
     return "\n".join([INTRO, _overview(symptoms), *map(render_symptom, symptoms)])
 
 
-def render_symptom(rule: SymptomRule) -> str:
+def render_symptom(rule: AnySymptom) -> str:
     """One symptom as a section."""
     texts = symptom_entry(rule)
     paragraphs = (
@@ -52,7 +53,7 @@ def render_symptom(rule: SymptomRule) -> str:
     return f"## {rule.code} {escape(rule.title)}\n{body}"
 
 
-def _overview(symptoms: Sequence[SymptomRule]) -> str:
+def _overview(symptoms: Sequence[AnySymptom]) -> str:
     rows = [
         (f"[{s.code}](#{s.code.lower()}-{s.name})", escape(s.title), escape(s.threshold)) for s in symptoms
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from layers.evidence.symptom import Seen, SymptomRule
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.copies import copy_table
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
@@ -12,7 +13,7 @@ from layers.layer1_gpu_busy.model import LaunchStats, Step, Steps
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from layers.layer1_gpu_busy.steps import step_of_operations
-from layers.layer1_gpu_busy.symptoms.facts import Seen, SymptomFacts, SymptomRule
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from parsers.trace_model import DeviceTrace
 from tests.builders import ops_of
 
@@ -42,7 +43,7 @@ def facts_of(
     )
 
 
-def look(rule: SymptomRule, facts: SymptomFacts) -> Seen:
+def look(rule: SymptomRule[SymptomFacts], facts: SymptomFacts) -> Seen:
     """What the rule's check sees; every answer comes with numbers."""
     seen = rule.check(facts)
     assert any(character.isdigit() for character in seen.numbers)

@@ -8,12 +8,13 @@ import pytest
 
 from layers.evidence.finding import Finding
 from layers.evidence.measurement import Artifact, Measurement
+from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.exposed import ALL_RANKS
 from layers.layer1_gpu_busy.findings import AFTER_HOST, device_findings
 from layers.layer1_gpu_busy.idle_model import Cause, Place
-from layers.layer1_gpu_busy.model import DeviceAnalysis, Overlap, Symptom
+from layers.layer1_gpu_busy.model import DeviceAnalysis, Overlap
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.thresholds import Word

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.analyse import analyse_device
 from layers.layer1_gpu_busy.busy import ops_of
 from layers.layer1_gpu_busy.compare import Side, compare_traces
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.kernel_groups import GROUPS, KernelGroup, group_codes
-from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.ranks import RankTable, rank_table, rank_trace
 from parsers.chrome_trace import read_chrome_trace
 from parsers.trace_model import DeviceOps, DeviceTrace

@@ -1,8 +1,9 @@
 """The catalogue as a whole: every entry is complete, and every trace gets an answer from each."""
 
+from layers.evidence.symptom import PROPOSED, Condition, Seen, all_of, any_of
 from layers.evidence.wording import counted, time_text
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE, check_symptoms
-from layers.layer1_gpu_busy.symptoms.facts import HTA, PROPOSED, TRACELENS, Condition, Seen, all_of, any_of
+from layers.layer1_gpu_busy.symptoms.facts import HTA, TRACELENS
 from tests.builders import kernel, trace_of
 from tests.symptom_builders import facts_of
 

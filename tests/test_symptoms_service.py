@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.evidence.symptom import Seen
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.symptoms.facts import Seen
 from layers.layer1_gpu_busy.symptoms.service import S7, S11, rank_correlation
 from tests.builders import kernel, trace_of
 from tests.symptom_builders import facts_of, look, step, steps_of

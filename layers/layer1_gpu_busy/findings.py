@@ -16,6 +16,7 @@ from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
+from layers.evidence.symptom import Symptom
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
 from layers.layer1_gpu_busy.exposed import ALL_RANKS
@@ -23,7 +24,7 @@ from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, STACKS_SLOW_THE_HOS
 from layers.layer1_gpu_busy.idle_model import Place
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.kernel_names import short_name
-from layers.layer1_gpu_busy.model import DeviceAnalysis, Symptom
+from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.symptoms.communication import S5, S6

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, StreamWait
 
 DEVICE_WINDOW = "device"
@@ -291,24 +292,6 @@ class BatchRow:
     p50_ns: float
     busy_p50_ns: float
     operations_p50: float
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """One entry of the catalogue that the trace was checked for. `present` None: the trace cannot show it,
-    and `numbers` says what it would take. `close` names the numbers that just miss their threshold where
-    those alone keep an absent symptom from being there; else it is empty."""
-
-    code: str
-    title: str
-    present: bool | None
-    numbers: str
-    threshold: str
-    threshold_source: str
-    usual_cause: str
-    look_next: str
-    disproof: str
-    close: str = ""
 
 
 @dataclass(frozen=True, slots=True)

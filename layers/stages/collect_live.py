@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from layers.collectors.event_recording import EventRecording
+from layers.collectors.server_adapters.adapter import MetricsSample
 from layers.collectors.server_adapters.calls import require_ok
 from layers.collectors.server_adapters.generic import METRICS, GenericAdapter
 from layers.collectors.server_adapters.metrics import ServerMeans, server_means
@@ -27,6 +28,7 @@ from layers.layer3_sweep.surround import Surround
 from layers.layer3_sweep.use import WallSpan, devices_over
 from parsers.errors import InvalidMeasurement, UsageError
 from parsers.metrics_histograms import READ_AT
+from parsers.metrics_page import labels_of, name_of
 
 MIN_SECONDS, MAX_SECONDS = 1.0, 3600.0
 STEP_S = 0.2
@@ -36,11 +38,13 @@ NS_PER_S = 1e9
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What samplers saw while a ledger was recorded: `means` is what the server said of itself (None: no page
-    of metrics came), `devices` what its devices did."""
+    of metrics came), `devices` what its devices did, `retries` how many allocations of each stage were tried
+    again (None: the server does not count them)."""
 
     means: ServerMeans | None
     devices: tuple[DeviceUse, ...]
     problems: tuple[str, ...]
+    retries: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,22 @@ class Window:
             means=server_means(self.adapter, pages, self._begun_ns, self._ended_ns),
             devices=devices_over([one.file for one in sampled.recordings], span),
             problems=(*self.surround.problems, *sampled.problems),
+            retries=self._retries(pages),
         )
+
+    def _retries(self, pages: Sequence[MetricsSample]) -> Mapping[str, float] | None:
+        """By stage, from the first page to the last; None where no page counts them, or the counters fell."""
+        name = self.adapter.retries
+        counted = [
+            {key: value for key, value in page.values.items() if name and name_of(key) == name}
+            for page in pages
+        ]
+        if not counted or not counted[-1]:
+            return None
+        grown = {key: value - counted[0].get(key, 0.0) for key, value in counted[-1].items()}
+        if min(grown.values()) < 0:
+            return None
+        return {labels_of(key).get("stage", key): value for key, value in grown.items()}
 
 
 def record_events(

@@ -7,17 +7,18 @@ batch would serve a stage best, and what holds others up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import StageLedger
+from layers.evidence.symptom import Symptom
 from layers.evidence.wording import counted, limit, pct
 from layers.stages import measurements as named
 from layers.stages.model import BatchFit, HeadOfLine, Row, RunLedger, SlowItem
-from layers.stages.next_steps import next_step, place_of
+from layers.stages.next_steps import batching_at, next_step, place_of
 from layers.stages.signs import SLOW_TIMES
 from layers.stages.thresholds import QUEUE_LIMIT, Word, fullest, holding, word_of
 
@@ -31,11 +32,16 @@ MUCH = 0.10
 """Of end-to-end time: hops of less are left out of the sentence."""
 WORTH_TELLING = 0.02
 """Of end-to-end time: signs that explain less waiting are left to --json."""
+PHENOMENON = "a ledger shows the phenomenon, not its cause"
 TABLE_DOUBT = "published means of an unknown number of requests, in one pass"
 
 
 def findings_of(
-    runs: Sequence[RunLedger], run: RunLedger, guards: Sequence[Checked], measured: Sequence[Measurement]
+    runs: Sequence[RunLedger],
+    run: RunLedger,
+    guards: Sequence[Checked],
+    measured: Sequence[Measurement],
+    symptoms: Sequence[Symptom] = (),
 ) -> list[Finding]:
     """Of the run of the verdict, beside the others; `guards` are those that concern it."""
     word = word_of(run)
@@ -43,11 +49,13 @@ def findings_of(
     facts = StageLedger(complete, len(_repeats(runs, run)))
     doubt = TABLE_DOUBT if run.means_only else ""
     judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED, doubt=doubt)
-    if judged is None:
+    hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
+    if judged is None or hinted is None:
         return []
-    found = _Found(runs, run, word, judged, tuple(measured))
+    found = _Found(runs, run, word, judged, tuple(measured), hinted)
     signs = (found.shed(), found.grows(), found.batches(), found.slow(), found.head_of_line())
-    return [one for part in (found.verdict(), found.ruled_out(), *signs) for one in part]
+    told = [one for part in (found.verdict(), found.ruled_out(), *signs) for one in part]
+    return [*told, *(found.symptom(one) for one in symptoms if one.present)]
 
 
 def _repeats(runs: Sequence[RunLedger], run: RunLedger) -> list[RunLedger]:
@@ -78,13 +86,14 @@ def because(run: RunLedger) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The runs, the one of the verdict, how far what it says carries, and its measurements."""
+    """The runs, the one of the verdict, how far what it says carries and a hint does, its measurements."""
 
     runs: Sequence[RunLedger]
     run: RunLedger
     word: Word
     judged: Judgement
     measured: tuple[Measurement, ...]
+    hinted: Judgement
 
     def verdict(self) -> Iterator[Finding]:
         names = (named.QUEUE_SHARE, named.HOP_SHARE, named.RESIDUAL_SHARE, named.E2E)
@@ -157,6 +166,17 @@ class _Found:
                 advice = "hand over what is built in any order, or give long builds workers of their own"
                 yield self._finding(_head_text(head), advice, named.HOP_SHARE)
 
+    def symptom(self, symptom: Symptom) -> Finding:
+        """A symptom with its numbers in words: what is usually behind it is a guess."""
+        found = self._finding(f"{symptom.code} {symptom.title}", symptom.look_next, named.E2E)
+        return replace(
+            found,
+            strength=self.hinted.strength,
+            rule=self.hinted.rule,
+            evidence=symptom.numbers,
+            disproof=symptom.disproof,
+        )
+
     def _finding(
         self,
         statement: str,
@@ -197,13 +217,8 @@ def _batch_text(fit: BatchFit) -> str:
 
 def _batch_advice(fit: BatchFit, run: RunLedger) -> str:
     check = f"a prediction: check it with perfkit sweep --param over the batch of {fit.stage}"
-    held = holding(run)
-    if fit.stage == held.stage:
-        return check
-    position = {q.stage: q.position for q in run.queues}
-    side = "upstream" if position.get(fit.stage, 0) < held.position else "downstream"
-    holds = f"it lies {side} of {held.stage}, which holds requests"
-    return f"{check}; {holds}: it cannot raise throughput before that"
+    side = batching_at(run, fit.stage)
+    return f"{check}; {side}" if side else check
 
 
 def _slow_text(slow: SlowItem) -> str:

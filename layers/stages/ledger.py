@@ -31,6 +31,7 @@ from layers.stages.model import (
 from layers.stages.occupancy import mean_in_flight, steadiness
 from layers.stages.requests import TimedRun
 from layers.stages.signs import heads_of_line, slow_items
+from layers.stages.tails import short_waits, tail_of
 
 NS_PER_MS = 1e6
 KIND_ORDER = list(Kind)
@@ -65,6 +66,8 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         fits=batch_fits(whole),
         slow=slow_items(whole),
         head_of_line=heads_of_line(whole),
+        tail=tail_of(whole),
+        short=short_waits(whole),
         unknown_events=run.rules.unknown,
         negative_hops=run.negative_hops,
         longest_silence_ms=run.longest_silence_ns / NS_PER_MS,

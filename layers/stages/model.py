@@ -213,6 +213,55 @@ class HeadOfLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """The slowest of `n` complete requests: from the `quantile` on, `slow` of them. `long_share`: those of
+    them that worked far longer than usual, or waited beside such work. `joins_*`: first forwards of others
+    that begin in a second of decoding. None: not logged."""
+
+    quantile: float
+    n: int
+    slow: int
+    p50_ms: float
+    at_ms: float
+    long_share: float | None
+    joins_slow: float | None
+    joins_others: float | None
+
+    @property
+    def ratio(self) -> float:
+        """Of the quantile over the median."""
+        return self.at_ms / self.p50_ms if self.p50_ms else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShortWaits:
+    """The shortest quarter of the requests, told apart `by` input length or their own work: mean times, and
+    how much of their waiting lay beside work of the longest quarter in the same stage, against what it would
+    be at any time."""
+
+    by: str
+    n: int
+    work_ms: float
+    wait_ms: float
+    beside_share: float
+    expected_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What was measured of the server while a ledger was recorded; None: not measured. `device_busy` is a
+    share by `device_metric`, of `device_n` samples. `retries`: allocations that failed and were tried again,
+    by stage; `kv_share` the mean use of the KV cache."""
+
+    device_busy: float | None = None
+    device_metric: str = ""
+    device_n: int = 0
+    retries: Mapping[str, float] | None = None
+    preemptions: float | None = None
+    kv_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunLedger:
     """One run. `in_flight` is the mean over its window, `concurrency` what a table names.
 
@@ -246,6 +295,8 @@ class RunLedger:
     reused_ids: int = 0
     first_output_ends_prefill: bool = False
     source: Source = Source.EVENTS
+    tail: Tail | None = None
+    short: ShortWaits | None = None
     enclosing: tuple[Row, ...] = ()
 
     @property

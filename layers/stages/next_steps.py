@@ -33,3 +33,25 @@ def place_of(run: RunLedger) -> str:
     if after:
         said.append(f"downstream ({first_few(after)}) waiting for a batch only adds latency")
     return f"Beside {held.stage}: {'; '.join(said)}" if said else ""
+
+
+def batching_at(run: RunLedger, stage: str) -> str:
+    """What a larger batch in this stage can win, and what it costs, by where it lies. Empty where it is not
+    known."""
+    held, position = holding(run), {q.stage: q.position for q in run.queues}
+    if stage not in position or run.source is Source.HISTOGRAMS:
+        return ""
+    if stage == held.stage:
+        return (
+            f"{stage} holds requests itself: there a batch can win throughput, until the next stage holds them, "
+            "and costs each request the wait for it"
+        )
+    if position[stage] < held.position:
+        return (
+            f"it lies upstream of {held.stage}, which holds requests: it cannot raise throughput before that, "
+            f"only fill that queue faster; it wins where both share a device"
+        )
+    return (
+        f"it lies downstream of {held.stage}, which holds requests and feeds it: it cannot raise throughput "
+        "before that, and waiting for a batch adds latency"
+    )

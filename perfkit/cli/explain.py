@@ -7,11 +7,20 @@ from typing import Annotated
 
 import typer
 
-from layers.catalogue import CATALOGUE, SYMPTOMS, AnyGuard, Named, entry, find, near, symptom_entry
+from layers.catalogue import (
+    CATALOGUE,
+    SYMPTOMS,
+    AnyGuard,
+    AnySymptom,
+    Named,
+    entry,
+    find,
+    near,
+    symptom_entry,
+)
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
-from layers.layer1_gpu_busy.symptoms.facts import SymptomRule
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 
@@ -61,7 +70,7 @@ def _guard(guard: AnyGuard, json: bool) -> int:
     return output.finish(result, as_json=json, show=lambda _: _show(title, entry(guard), GUARD))
 
 
-def _symptom(rule: SymptomRule, json: bool) -> int:
+def _symptom(rule: AnySymptom, json: bool) -> int:
     texts = symptom_entry(rule)
     result = Result("explain", _explained(rule.code, rule.name), sections={"symptom": texts})
     title = f"{rule.code} {rule.title}  (a symptom of perfkit layer1)"

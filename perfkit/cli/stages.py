@@ -92,11 +92,12 @@ def _of_live(live: Live, run: str, windows: dict[str, float]) -> tuple[Result, l
     from layers.stages.analyse import analyse
     from layers.stages.collect import CollectedStages, collect_stages
     from layers.stages.judge import judge
-    from layers.stages.judge_live import with_live
+    from layers.stages.judge_live import service_of, with_live
 
     collected = collect_stages([*map(str, live.files)]) if live.files else CollectedStages((), ())
     analysis = analyse(collected, run, windows)
-    return with_live(judge(analysis), live, analysis), [*collected.artifacts, *live.artifacts]
+    result = with_live(judge(analysis, service_of(live)), live, analysis)
+    return result, [*collected.artifacts, *live.artifacts]
 
 
 def _end(

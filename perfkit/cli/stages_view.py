@@ -36,8 +36,9 @@ def show_stages(result: Result) -> None:
         _show_laws(chosen)
     if recorded := result.sections.get("recorded"):
         _show_recorded(recorded)
+    _show_symptoms(result.sections["symptoms"])
     for finding in result.findings:
-        if finding.kind is FindingKind.OBSERVATION:
+        if finding.kind is FindingKind.OBSERVATION and not finding.disproof:
             output.paragraph("seen", finding.statement)
     if result.sections["lost"]:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
@@ -127,6 +128,23 @@ def bar(run: Entry) -> str:
     for (_, mark), end in zip(BARS, ends, strict=True):
         text += mark * (round(end * BAR_WIDTH) - len(text))
     return text
+
+
+def _show_symptoms(symptoms: Sequence[Entry]) -> None:
+    """Those that are there; of the others which were looked for, and which could not be."""
+    if not symptoms:
+        return
+    output.line()
+    for one in symptoms:
+        if one["present"]:
+            output.paragraph(one["code"], f"{one['title']}: {one['numbers']}")
+            output.paragraph("", f"Usual cause: {one['usual_cause']} Look next: {one['look_next']}")
+    absent = [one["code"] for one in symptoms if one["present"] is False]
+    untold = [one["code"] for one in symptoms if one["present"] is None]
+    there = f"{len(symptoms) - len(absent) - len(untold)} there"
+    said = [there, *([f"not there: {', '.join(absent)}"] if absent else [])]
+    said += [f"not measured: {', '.join(untold)} (--json says what it takes)"] if untold else []
+    output.paragraph("symptoms", "; ".join(said))
 
 
 def _show_lengths(table: Entry | None) -> None:

@@ -37,6 +37,7 @@ class BundledAdapter(GenericAdapter):
     kind = "sample-engine"
     owner = "sample_engine"
     has_events = True
+    retries = "engine_allocation_retries_total"
     names = StateNames(
         running=("engine_requests_running",),
         waiting=("engine_requests_waiting + engine_requests_building",),

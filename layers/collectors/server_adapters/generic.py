@@ -113,6 +113,8 @@ class GenericAdapter:
     owner: ClassVar[str] = ""
     """`owned_by` of its models."""
     has_events: ClassVar[bool] = False
+    retries: ClassVar[str] = ""
+    """A counter of allocations that failed and were tried again, by stage; empty where there is none."""
     names: ClassVar[StateNames] = StateNames(
         running=("llamacpp:requests_processing", "tgi_batch_current_size"),
         waiting=("llamacpp:requests_deferred", "tgi_queue_size"),

@@ -11,19 +11,12 @@ import re
 
 import numpy as np
 
+from layers.evidence.symptom import Condition, Seen, SymptomRule, all_of
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import INFERENCE, Overlap
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE, overlap_of
-from layers.layer1_gpu_busy.symptoms.facts import (
-    TRACELENS,
-    Condition,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    all_of,
-    window_text,
-)
+from layers.layer1_gpu_busy.symptoms.facts import TRACELENS, SymptomFacts, window_text
 from parsers.trace_model import Bools
 
 HIDDEN_SHARE = 0.70

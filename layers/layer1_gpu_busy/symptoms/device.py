@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.evidence.symptom import PROPOSED, Condition, Seen, SymptomRule, all_of
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.copies import exposed_ns
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
@@ -15,16 +16,7 @@ from layers.layer1_gpu_busy.model import Step
 from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu
 from layers.layer1_gpu_busy.roofline.products import ProductRow, product_rows
 from layers.layer1_gpu_busy.steps import NO_STEP
-from layers.layer1_gpu_busy.symptoms.facts import (
-    PROPOSED,
-    TRACELENS,
-    Condition,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    all_of,
-    window_text,
-)
+from layers.layer1_gpu_busy.symptoms.facts import TRACELENS, SymptomFacts, window_text
 from parsers.trace_model import MEMCPY
 
 F64 = npt.NDArray[np.float64]

@@ -11,24 +11,13 @@ import numpy as np
 
 from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.evidence.symptom import PROPOSED, Condition, Seen, SymptomRule, all_of, any_of
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, Place
 from layers.layer1_gpu_busy.model import Step, StepKind
 from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph
-from layers.layer1_gpu_busy.symptoms.facts import (
-    HTA,
-    NO_HOST,
-    PROPOSED,
-    TRACELENS,
-    Condition,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    all_of,
-    any_of,
-    window_text,
-)
+from layers.layer1_gpu_busy.symptoms.facts import HTA, NO_HOST, TRACELENS, SymptomFacts, window_text
 from parsers.chrome_categories import Role
 from parsers.trace_model import KERNEL, HostSpans
 

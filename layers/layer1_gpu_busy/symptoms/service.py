@@ -6,16 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.evidence.symptom import PROPOSED, Condition, Seen, SymptomRule, all_of
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepKind
-from layers.layer1_gpu_busy.symptoms.facts import (
-    PROPOSED,
-    Condition,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    all_of,
-)
+from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 
 F64 = npt.NDArray[np.float64]
 

@@ -8,23 +8,14 @@ import numpy as np
 
 from layers.evidence.intervals import Intervals, clip, covered, total
 from layers.evidence.strength_table import TRACE_MIN_STEPS
+from layers.evidence.symptom import PROPOSED, Condition, Seen, SymptomRule, all_of, any_of
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.idle_model import Cause, Place
 from layers.layer1_gpu_busy.runtime_calls import Purpose, named_blocking
 from layers.layer1_gpu_busy.steps import NO_STEP
-from layers.layer1_gpu_busy.symptoms.facts import (
-    NO_HOST,
-    PROPOSED,
-    Condition,
-    Seen,
-    SymptomFacts,
-    SymptomRule,
-    all_of,
-    any_of,
-    window_text,
-)
+from layers.layer1_gpu_busy.symptoms.facts import NO_HOST, SymptomFacts, window_text
 from parsers.chrome_categories import Role
 from parsers.trace_model import I64, HostSpans
 
