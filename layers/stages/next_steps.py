@@ -43,13 +43,13 @@ def batching_at(run: RunLedger, stage: str) -> str:
         return ""
     if stage == held.stage:
         return (
-            f"{stage} holds requests itself: there a batch can win throughput, until the next stage holds them, "
-            "and costs each request the wait for it"
+            f"{stage} holds requests itself: there a batch can win throughput, until the next stage holds "
+            "them, and costs each request the wait for it"
         )
     if position[stage] < held.position:
         return (
-            f"it lies upstream of {held.stage}, which holds requests: it cannot raise throughput before that, "
-            f"only fill that queue faster; it wins where both share a device"
+            f"it lies upstream of {held.stage}, which holds requests: it cannot raise throughput before "
+            "that, only fill that queue faster; it wins where both share a device"
         )
     return (
         f"it lies downstream of {held.stage}, which holds requests and feeds it: it cannot raise throughput "
