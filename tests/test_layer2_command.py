@@ -63,7 +63,7 @@ def test_the_terminal_names_the_verdict_first_and_fits_80_columns(
     code, out, err = run(
         capsys, "layer2", *idle_three(tmp_path), *active, "--mode", "active=active_*", "--no-record"
     )
-    assert out.startswith("BLOCKED?   MainThread in event_loop_normal: waits for 80.2 %") and code == 3
+    assert out.startswith("BLOCKED?   MainThread in event_loop_normal waits for 80.2 %") and code == 3
     assert err == "" and max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     text = " ".join(out.split())
     for words in ("where it is at all looks (--idle)", "where it is on a CPU", "watchdog in watch", "PK210"):

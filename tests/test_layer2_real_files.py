@@ -187,7 +187,5 @@ def test_the_terminal_shows_the_shares_with_their_intervals(folder: Path, capsys
     (path,) = (folder / "vllm").glob("*_raw_enginecore.txt")
     code, out, _ = run(capsys, "layer2", str(path), "--no-record")
     text = " ".join(out.split())
-    assert code == 3 and text.startswith(
-        "BLOCKED? MainThread in run_busy_loop: waits for 99.7 % [99.5, 99.8]"
-    )
+    assert code == 3 and text.startswith("BLOCKED? MainThread in run_busy_loop waits for 99.7 % [99.5, 99.8]")
     assert "82.4 % [81.4, 83.4] 16.5 % select" in text

@@ -78,7 +78,11 @@ def test_idle_captures_alone_do_not_say_whether_a_line_works() -> None:
     assert (result.verdict.word, result.verdict.exit_code) == ("undecided", Exit.NO_CONCLUSION)
     assert "--idle alone does not tell" in result.verdict.because
     assert "without --idle" in result.verdict.next_step
-    assert [f.strength for f in result.findings if f.kind is FindingKind.VERDICT] == [Strength.WEAK]
+    strengths = [(f.kind, f.strength) for f in result.findings]
+    assert strengths == [
+        (FindingKind.VERDICT, Strength.WEAK),
+        (FindingKind.OBSERVATION, Strength.STRONG),
+    ], "what the line holds is measured, what the thread does is not known"
 
 
 def test_active_captures_say_nothing_of_time_without_the_number_of_looks() -> None:
@@ -196,3 +200,12 @@ def test_a_line_works_or_blocks_by_what_it_holds_of_a_cpu(active: int, says: str
     ]
     (line,) = [f for f in judge(some).findings if f.statement.startswith("/srv/a/engine.py:14")]
     assert line.recommendation.startswith(says) or says in line.recommendation
+
+
+def test_one_capture_that_decides_is_no_strong_word_however_many_stand_beside_it() -> None:
+    some = [*watched(3, stack(BURN, 499)), *watched(1, stack(BURN, 490), mode=Mode.ACTIVE)]
+    result = judge(some)
+    assert (result.verdict.word, result.verdict.directional) == ("burning-cpu", True)
+    assert "490 ticks in 1 capture" not in result.verdict.because
+    (few,) = [g for g in result.guards if g.code == "PK218"]
+    assert few.fired and few.message == "499 ticks in 1 capture"

@@ -33,10 +33,10 @@ def because(reading: Reading) -> str:
     elif word is Word.BURNING:
         said = f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}; {_first_running(reading)}"
     elif word is Word.NOTHING:
-        said = f"no line or function can hold {limit(STANDS_OUT)}: {_first(reading)}"
+        said = f"has no line or function that can hold {limit(STANDS_OUT)}; first {_first(reading)}"
     else:
         said = _open(reading)
-    return f"{name}: {said} ({counts(reading.main)})"
+    return f"{name} {said} ({counts(reading.main)})"
 
 
 def _by_waits(reading: Reading) -> bool:
@@ -88,15 +88,15 @@ def _first(reading: Reading) -> str:
 def _open(reading: Reading) -> str:
     """Why there is no word."""
     if reading.mode is Mode.UNKNOWN:
-        return f"nobody says what its ticks are of; first {_first(reading)}"
+        return f"has ticks of which nobody says what they are; first {_first(reading)}"
     timed = reading.on_cpu or reading.holds_lock
     if timed is not None:
         return f"{_runs(reading)}, {_why_open(timed)}; first {_first(reading)}"
     if reading.idle is None:
-        return f"of its ticks most at {_first(reading)}; of how much of its time those are, no log tells"
+        return f"is most at {_first(reading)}; how much of its time these looks are, no log tells"
     if reading.idle.waiting.high >= BLOCKED_LIMIT:
         return f"waits for {interval(reading.idle.waiting)}, on both sides of {limit(BLOCKED_LIMIT)}"
-    return f"most at {_first(reading)}; whether it works or blocks there, --idle alone does not tell"
+    return f"is most at {_first(reading)}; whether it works or blocks there, --idle alone does not tell"
 
 
 def _why_open(timed: Share) -> str:

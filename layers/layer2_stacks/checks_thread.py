@@ -13,7 +13,7 @@ from layers.layer2_stacks.flags import GIL, IDLE
 from layers.layer2_stacks.frames import STANDARD_LIBRARY, package
 from layers.layer2_stacks.kernel_cpu import kernel_share, running_share
 from layers.layer2_stacks.model import Row, WaitKind
-from layers.layer2_stacks.words import BLOCKED_LIMIT, STANDS_OUT, deciding
+from layers.layer2_stacks.words import BLOCKED_LIMIT, STANDS_OUT, deciding, poorest
 from parsers.stack_model import Frame
 
 ENTRY_LIMIT = 0.98
@@ -84,9 +84,9 @@ def several_modes(facts: Facts) -> Outcome:
 
 
 def few_ticks(facts: Facts) -> Outcome:
-    captures = sum(1 for n in facts.main.ticks if n)
-    few = facts.main.total_ticks < STACKS_MIN_TICKS or captures < STACKS_MIN_CAPTURES
-    return Outcome(few, f"{counted(facts.main.total_ticks, 'tick')} in {counted(captures, 'capture')}")
+    ticks, captures = poorest(facts.reading)
+    few = ticks < STACKS_MIN_TICKS or captures < STACKS_MIN_CAPTURES
+    return Outcome(few, f"{counted(ticks, 'tick')} in {counted(captures, 'capture')}")
 
 
 def captures_disagree(facts: Facts) -> Outcome | None:

@@ -6,7 +6,7 @@ The first one is the verdict in a sentence. Then what is ruled out, and the line
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import Checked
@@ -19,7 +19,7 @@ from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
 from layers.layer2_stacks.model import Row
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import counts, interval, line
-from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, word_of
+from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, poorest, word_of
 
 NO_WORD = "the captures do not tell which word it is"
 WORKS = 0.5
@@ -38,15 +38,14 @@ def findings_of(
 ) -> list[Finding]:
     """Of the thread; `kernel_agrees`: schedstat says the same of its time on a CPU."""
     word, (decides, _) = word_of(reading), deciding(reading)
-    main = reading.main
-    agree = all(share.agrees is not False for share in (decides, *(row.share for row in main.lines[:1])))
-    facts = Stacks(main.total_ticks, sum(1 for n in main.ticks if n), agree)
+    first = [row.share for row in reading.main.lines[:1]]
+    facts = Stacks(*poorest(reading), agree=all(share.agrees is not False for share in (decides, *first)))
     doubt = NO_WORD if word is Word.UNDECIDED else ""
     judged = judge_strength(facts, guards, clear=True, methods_agree=kernel_agrees, doubt=doubt)
     if judged is None:
         return []
     found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
-    return [*found.verdict(), *found.ruled_out(), *found.lines()]
+    return [*found.verdict(), *found.ruled_out(), *found.lines(guards)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +83,15 @@ class _Found:
             return
         yield self._finding(said, advice, named.WAITING, negative=True, kind=kind)
 
-    def lines(self) -> Iterator[Finding]:
-        """The lines that stand out by their interval, and the bound on what is not seen."""
+    def lines(self, guards: Sequence[Checked]) -> Iterator[Finding]:
+        """The lines that stand out by their interval: what each holds is measured, whatever the word."""
+        ticks, captures = self.reading.main.total_ticks, sum(1 for n in self.reading.main.ticks if n)
         for row in self.reading.main.lines[:LINES_TOLD]:
-            if row.share.low >= STANDS_OUT:
-                yield self._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))
+            facts = Stacks(ticks, captures, row.share.agrees is not False)
+            judged = judge_strength(facts, guards, clear=True)
+            if judged is not None and row.share.low >= STANDS_OUT:
+                of = replace(self, judged=judged)
+                yield of._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))
 
     def _finding(
         self,

@@ -74,3 +74,10 @@ def deciding(reading: Reading) -> tuple[Share, float]:
     if idle is not None and (idle.waiting.low >= BLOCKED_LIMIT or reading.on_cpu is None):
         return idle.waiting, BLOCKED_LIMIT
     return reading.on_cpu or reading.holds_lock or reading.main.waiting, BUSY_LIMIT
+
+
+def poorest(reading: Reading) -> tuple[int, int]:
+    """Ticks and captures behind the word: of the verdict's mode, or of what decides where that has fewer."""
+    decides, _ = deciding(reading)
+    seen = [n for n in reading.main.ticks if n]
+    return min(sum(seen), decides.ticks), min(len(seen), len(decides.per_capture))
