@@ -26,6 +26,7 @@ from layers.layer1_gpu_busy.judge_tags import TAG_GUARDS
 from layers.layer1_gpu_busy.symptoms.catalogue import CATALOGUE as LAYER1_SYMPTOMS
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.guards_compare import COMPARE_GUARDS
+from layers.layer2_stacks.guards_recording import LIVE_STACK_GUARDS
 from layers.layer2_stacks.guards_thread import THREAD_GUARDS
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS
 from layers.layer3_sweep.guards_content import CONTENT_GUARDS
@@ -104,6 +105,7 @@ CATALOGUE = gather(
     RECORDING_GUARDS,
     TAG_GUARDS,
     by_code(CAPTURE_GUARDS, THREAD_GUARDS, COMPARE_GUARDS),
+    LIVE_STACK_GUARDS,
     CLIENT_GUARDS,
     by_code(
         *(REQUEST_GUARDS, REPEAT_GUARDS, PASS_GUARDS, BELONG_GUARDS),

@@ -166,7 +166,7 @@ def test_later_captures_tell_a_one_off_from_a_steady_cost(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "name captures"),
+        ((), "name a service"),
         (("nowhere.raw",), "nowhere.raw"),
         (("*.nothing",), "no file matches"),
         (("FILE", "--mode", "wall"), "say idle, active or gil"),

@@ -31,11 +31,11 @@ LOOKED_AT = 5
 
 
 def load_not_known(facts: Facts) -> Outcome:
-    if facts.loads:
-        return Outcome(False, first_few(load.source for load in facts.loads))
+    if sources := dict.fromkeys(load.source for load in facts.loads if load.counts_requests):
+        return Outcome(False, first_few(sources))
     for_work = sum(part.hits for part in facts.main.waits if part.name in FOR_WORK)
     share = for_work / facts.main.total_ticks
-    text = f"nobody watched the load; the thread waits for work in {pct(share)} of its ticks"
+    text = f"nobody counted requests meanwhile; the thread waits for work in {pct(share)} of its ticks"
     return Outcome(True, text, None if share >= BLOCKED_LIMIT else Effect.NOTE)
 
 

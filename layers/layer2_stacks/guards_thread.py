@@ -18,7 +18,8 @@ LOAD_NOT_KNOWN = Guard(
     sees="A thread that waits for work most of the time.",
     cause="An idle server looks the same as one whose work does not reach this thread, and files of stacks "
     "do not tell under which load they were made.",
-    detection="Nobody watched the load. A note where the thread does not mostly wait in a queue or a select.",
+    detection="Nobody counted requests; CPU time alone proves no load. A note where the thread does not "
+    "mostly wait in a queue or a select.",
     remedy="Record under load and watch the server's counters meanwhile; or say in the report which load "
     "ran.",
     source="sglang #1730, #3708: an idle scheduler spins or polls all the time.",

@@ -17,7 +17,9 @@ class Ended(StrEnum):
     COMPLETE = "complete"
     """the profiler took all ticks that it was asked for"""
     LATE = "stopped late"
-    """it took so much longer than asked that perfkit stopped it; the file holds what there was"""
+    """it fell behind, or took so much longer than asked that it was stopped; the file holds what there was"""
+    INTERRUPTED = "interrupted"
+    """perfkit was told to end; the file holds what there was"""
     TARGET_ENDED = "target ended"
     FAILED = "failed"
     """no file"""
@@ -48,11 +50,16 @@ class LoadEvidence:
     in_flight_mean: float | None
     cpu_share: float | None
 
+    @property
+    def counts_requests(self) -> bool:
+        """Whether it is about requests: CPU time alone proves no work, an idle scheduler may spin."""
+        return self.completed is not None or self.in_flight_mean is not None
+
 
 @dataclass(frozen=True, slots=True)
 class TickCost:
-    """What one look costs the target, which stands still meanwhile: the median of `n` looks at `threads`
-    threads of the system."""
+    """What one look costs the target, which stands still meanwhile: the profiler's CPU time, median of `n`
+    looks at `threads` threads of the system."""
 
     pause_ms: float
     n: int

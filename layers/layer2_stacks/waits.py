@@ -15,6 +15,7 @@ from layers.layer2_stacks.frames import in_file, short
 from layers.layer2_stacks.model import WaitKind
 from parsers.stack_model import Frame
 
+EMULATED = "sample_engine/emulated/host/"
 SHM_BROADCAST = "vllm/distributed/device_communicators/shm_broadcast.py"
 
 PYTHON_WAITS: dict[tuple[str, str], WaitKind] = {
@@ -43,6 +44,12 @@ PYTHON_WAITS: dict[tuple[str, str], WaitKind] = {
     ("_try_wait", "subprocess.py"): WaitKind.PROCESS,
     ("synchronize", "torch/cuda/__init__.py"): WaitKind.DEVICE,
     ("synchronize", "torch/cuda/streams.py"): WaitKind.DEVICE,
+    ("synchronize", EMULATED + "event.py"): WaitKind.DEVICE,
+    ("synchronize", EMULATED + "stream.py"): WaitKind.DEVICE,
+    ("wait_for", EMULATED + "stream.py"): WaitKind.DEVICE,
+    ("wait_for", EMULATED + "waiting.py"): WaitKind.DEVICE,
+    ("_nap", EMULATED + "waiting.py"): WaitKind.DEVICE,
+    ("synchronize", "sample_engine/cuda.py"): WaitKind.DEVICE,
     ("sched_yield", "vllm/distributed/utils.py"): WaitKind.SPIN,
     ("wait", SHM_BROADCAST): WaitKind.SPIN,
     ("acquire_read", SHM_BROADCAST): WaitKind.SPIN,
@@ -50,8 +57,8 @@ PYTHON_WAITS: dict[tuple[str, str], WaitKind] = {
     ("timeout_ms", SHM_BROADCAST): WaitKind.SPIN,
     ("memory_fence", SHM_BROADCAST): WaitKind.SPIN,
 }
-"""(function, file). CPython 3.8 to 3.13's Lib/, pyzmq, torch, and the reader's spin loop of vLLM (vllm
-#51950, #50835, #44185)."""
+"""(function, file). CPython 3.8 to 3.13's Lib/, pyzmq, torch, the bundled engine's devices, and the reader's
+spin loop of vLLM (vllm #51950, #50835, #44185)."""
 
 NATIVE_WAITS: dict[WaitKind, frozenset[str]] = {
     WaitKind.DEVICE: frozenset(

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from parsers.errors import UsageError
 from perfkit.cli import layer2_exports, options, output
+from perfkit.cli import layer2_live as live
+from perfkit.cli import sweep_options as ask
+from perfkit.cli.layer2_files import Given, read_and_judge
 from perfkit.cli.record import record_result
 
 
@@ -60,42 +62,72 @@ def layer2(
     speedscope: layer2_exports.Speedscope = None,
     folded: layer2_exports.Folded = None,
     all_threads: layer2_exports.AllThreads = False,
+    pid: live.Pid = None,
+    port: live.Port = None,
+    server: live.Server = None,
+    launch: live.Launch = None,
+    load: live.Load = None,
+    endpoint: live.Endpoint = None,
+    model: live.Model = None,
+    data: live.Data = None,
+    header: live.Header = None,
+    rate: live.Rate = None,
+    seconds: live.Seconds = live.SECONDS,
+    repeats: live.Repeats = live.REPEATS,
+    gil: live.Gil = True,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
     no_record: options.NoRecord = False,
 ) -> int:
     """Which line of which thread waits or burns, of what share of its time, and how sure is that?
 
-    Reads captures of `py-spy record --format raw` and speedscope, with or without --idle, and what py-spy
-    printed beside them. Several captures of one service belong together.
+    Records a service under load with py-spy (--server, --port, --pid or --launch): it finds the process that
+    schedules, and takes captures with --idle and without in turn. Or reads captures that exist, of
+    `py-spy record --format raw` and speedscope, and what py-spy printed beside them. Several captures of one
+    service belong together.
+
+    Example: perfkit layer2 --server http://127.0.0.1:30000 --load 16
 
     Example: perfkit layer2 --raw idle_1.raw --raw idle_2.raw --raw idle_3.raw --mode idle
     """
     from layers.layer2_stacks.choice import Choice
-    from layers.layer2_stacks.judge import judge
-    from perfkit.cli.layer2_files import read_captures
     from perfkit.cli.layer2_view import show_layer2
 
-    names = [*(raw or []), *(files or [])]
-    if not names:
-        raise UsageError("name captures: perfkit layer2 --raw FILE (perfkit layer2 --help)")
-    started = datetime.now(UTC)
-    sets = (names, compare or [], later or [])
-    read = read_captures(sets, log or [], mode or [])
-    captures, before, after = read.sets
-    wanted = layer2_exports.Exports(flame, difference, icicle, speedscope, folded, all_threads)
-    wanted.check(read.artifacts, compares=bool(compare), as_json=json)
-    choice = Choice(thread, entry)
-    result = judge(captures, choice=choice, before=before, later=after, unread=read.lost)
-    if no_record and not wanted.any:
+    wanted = live.Wanted(
+        pid=pid,
+        port=port,
+        server=server,
+        launch=launch,
+        load=load,
+        endpoint=endpoint,
+        model=model,
+        data=data,
+        headers=ask.pairs("--header", header),
+        rate_hz=rate,
+        seconds=seconds,
+        repeats=repeats,
+        gil=gil,
+    )
+    exports = layer2_exports.Exports(flame, difference, icicle, speedscope, folded, all_threads)
+    given = Given([*(raw or []), *(files or [])], compare or [], later or [], log or [], mode or [])
+    choice, started = Choice(thread, entry), datetime.now(UTC)
+    exports.check((), compares=bool(compare), as_json=json)
+    if wanted.given:
+        live.refuse_with_files(given.all)
+        judged = live.record_and_judge(wanted, choice, investigation, keep=not no_record)
+    else:
+        wanted.refuse_alone()
+        judged = read_and_judge(given, choice, exports)
+    result = judged.result
+    if no_record and not exports.any:
         return output.finish(result, as_json=json, show=show_layer2)
-    drawn = layer2_exports.draw(captures, before, choice, result, wanted)
+    drawn = layer2_exports.draw(judged.captures, judged.before, choice, result, exports)
     try:
         if not no_record:
             result = layer2_exports.kept_pictures(result, drawn, investigation)
-            record_result(investigation, result, started, read.artifacts)
-        layer2_exports.write_exports(wanted, drawn)
+            record_result(investigation, result, started, judged.artifacts)
+        layer2_exports.write_exports(exports, drawn)
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=json, show=show_layer2)
-        layer2_exports.show_icicles(wanted, drawn)
+        layer2_exports.show_icicles(exports, drawn)
     return code

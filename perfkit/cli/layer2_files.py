@@ -6,17 +6,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from layers.collectors.named_files import find_files
 from layers.evidence.measurement import Artifact
+from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few
 from layers.layer2_stacks.collect import collect_captures, stack_files_in
 from layers.layer2_stacks.model import Capture, Mode
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli import output
 
+if TYPE_CHECKING:
+    from layers.layer2_stacks.choice import Choice
+    from perfkit.cli.layer2_exports import Exports
+
 MODES = [str(mode) for mode in Mode if mode is not Mode.UNKNOWN]
 NO_STACKS = "no file of stacks in it (.raw, .json, .speedscope, .folded, .collapsed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line names: captures, those from before a change, later ones, logs, and modes."""
+
+    names: Sequence[str]
+    before: Sequence[str]
+    later: Sequence[str]
+    logs: Sequence[str]
+    modes: Sequence[str]
+
+    @property
+    def all(self) -> list[str]:
+        """All of it."""
+        return [*self.names, *self.before, *self.later, *self.logs, *self.modes]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A result with the captures that it is of, those from before, and all files that it rests on."""
+
+    result: Result
+    captures: tuple[Capture, ...]
+    before: tuple[Capture, ...]
+    artifacts: tuple[Artifact, ...]
+
+
+def read_and_judge(given: Given, choice: Choice, exports: Exports) -> Judged:
+    """The result of captures that exist; UsageError where none is named, or an export is one."""
+    from layers.layer2_stacks.judge import judge
+
+    if not given.names:
+        raise UsageError("name a service (--server URL, --pid N) or captures (--raw FILE): layer2 --help")
+    read = read_captures((given.names, given.before, given.later), given.logs, given.modes)
+    captures, before, later = read.sets
+    exports.check(read.artifacts, compares=bool(given.before), as_json=False)
+    result = judge(captures, choice=choice, before=before, later=later, unread=read.lost)
+    return Judged(result, captures, before, read.artifacts)
 
 
 @dataclass(frozen=True, slots=True)

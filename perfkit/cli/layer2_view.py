@@ -14,6 +14,7 @@ from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.wording import place
 from perfkit.cli import output
+from perfkit.cli.layer2_live_view import show_recording
 from perfkit.cli.result_view import (
     measured_files,
     show_artifacts,
@@ -25,7 +26,9 @@ from perfkit.cli.result_view import (
 
 Entry = Mapping[str, Any]
 LINES_SHOWN, CAPTURES_SHOWN, THREADS_SHOWN, LOST_SHOWN, LOOKS_SHOWN = 8, 9, 6, 3, 3
-WHERE_CHARACTERS, NAME_CHARACTERS = 38, 24
+WHERE_CHARACTERS, NAME_CHARACTERS, CALLER_CHARACTERS = 38, 24, 50
+WAITS_EXPLAINED = 2
+"""Lines that wait, whose callers are named: whom a wait serves is not seen on its own line."""
 HEADS = {
     "idle": "where it is at all looks (--idle)",
     "active": "where it is on a CPU (no --idle)",
@@ -46,6 +49,8 @@ def show_layer2(result: Result) -> None:
         _show_look(result)
         _show_others(thread, scopes)
     _show_captures(result.sections["captures"])
+    if "recording" in result.sections:
+        show_recording(result.sections["target"], result.sections["recording"])
     _show_ruled_out(result)
     _show_changes(result.sections["comparison"], ("before", "after"))
     _show_changes(result.sections["later"], ("at first", "later"))
@@ -97,6 +102,9 @@ def _show_lines(scope: Entry) -> None:
     seen = f"a line of {100 * scope['smallest_visible']:.2g} % would have been seen"
     n = f"{counted(scope['ticks'], 'tick')}, {counted(captures, 'capture')}"
     output.paragraph("", f"n = {n}; {seen}{more}")
+    for leaf in (leaf for leaf in leaves[:WAITS_EXPLAINED] if "wait" in leaf and leaf["callers"]):
+        callers = (f"{_end_of(one['name'], CALLER_CHARACTERS)} {one['n']:,}" for one in leaf["callers"])
+        output.paragraph("for", f"{PurePath(leaf['where']).name} is called by {first_few(callers)} (ticks)")
 
 
 def _where(leaf: Entry) -> str:

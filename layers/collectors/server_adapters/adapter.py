@@ -54,7 +54,8 @@ class MetricsSample:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """A scrape in words that all servers share; None where this one does not say."""
+    """A scrape in words that all servers share; None where this one does not say. `finished`: requests that
+    were answered since the server's start."""
 
     running: float | None = None
     waiting: float | None = None
@@ -63,6 +64,7 @@ class ServerState:
     prefix_hits: float | None = None
     prefix_queries: float | None = None
     batch: float | None = None
+    finished: float | None = None
 
 
 class ServerAdapter(Protocol):

@@ -43,6 +43,7 @@ class BundledAdapter(GenericAdapter):
         waiting=("engine_requests_waiting + engine_requests_building",),
         prefix_hits=(ENCODED.format("hit"),),
         prefix_queries=(f"{ENCODED.format('hit')} + {ENCODED.format('miss')}",),
+        finished=('engine_requests_total{end="done"}',),
     )
     stages = (
         StageTotal("engine_queue_wait_seconds_sum", "{stage} queue", SERVED),

@@ -42,6 +42,7 @@ class StateNames:
     preemptions: tuple[str, ...] = ()
     prefix_hits: tuple[str, ...] = ()
     prefix_queries: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class GenericAdapter:
         running=("llamacpp:requests_processing", "tgi_batch_current_size"),
         waiting=("llamacpp:requests_deferred", "tgi_queue_size"),
         kv_share=("llamacpp:kv_cache_usage_ratio",),
+        finished=("tgi_request_success",),
     )
     stages: ClassVar[Sequence[StageTime | StageTotal]] = (
         StageTime("tgi_request_queue_duration", "queue"),
@@ -157,6 +159,7 @@ class GenericAdapter:
             preemptions=total(values, names.preemptions),
             prefix_hits=total(values, names.prefix_hits),
             prefix_queries=total(values, names.prefix_queries),
+            finished=total(values, names.finished),
         )
 
     def flush_caches(self) -> bool:

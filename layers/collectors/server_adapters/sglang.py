@@ -35,6 +35,7 @@ class SglangAdapter(GenericAdapter):
         preemptions=("sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total"),
         prefix_hits=("sglang:cached_tokens_total",),
         prefix_queries=("sglang:prompt_tokens_total",),
+        finished=("sglang:num_requests_total",),
     )
     stages: ClassVar[Sequence[StageTime | StageTotal]] = (
         StageTime("sglang:queue_time_seconds", "{omni_stage} queue"),

@@ -32,6 +32,7 @@ class SglangOmniAdapter(SglangAdapter):
         preemptions=SglangAdapter.names.preemptions,
         prefix_hits=SglangAdapter.names.prefix_hits,
         prefix_queries=SglangAdapter.names.prefix_queries,
+        finished=SglangAdapter.names.finished,
     )
     stages = (*SglangAdapter.stages, StageTime("sglang_omni:audio_ttfp_s", "first audio"))
 

@@ -35,6 +35,7 @@ class VllmAdapter(GenericAdapter):
         preemptions=("vllm:num_preemptions_total",),
         prefix_hits=("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
         prefix_queries=("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+        finished=("vllm:request_success_total",),
     )
     stages = (
         StageTime("vllm:request_queue_time_seconds", "queue"),

@@ -1,0 +1,59 @@
+"""The load that `perfkit layer2 --load` sends: the sweep's endpoints and data sets, at one concurrency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from layers.collectors.load.endpoints.registry import ENDPOINTS, endpoint_for
+from layers.collectors.load.plan import EndpointChoice, Extent, Load, LoadPlan
+from layers.collectors.server_adapters.bundled import BundledAdapter
+from layers.collectors.server_adapters.generic import GenericAdapter
+from layers.layer2_stacks.own_load import LONGEST_S, OwnLoad
+from layers.layer3_sweep.data_sets.registry import data_set
+from layers.layer3_sweep.sweep_folder import keep_items
+from layers.layer3_sweep.target import target_for
+from parsers.errors import UsageError
+from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+
+PART = "layer2"
+WARMUP_S = 2.0
+"""As `perfkit sweep`; and as many requests as are in flight."""
+DRAIN_S = 5.0
+"""What is in flight when the recording has ended is of no interest."""
+
+
+def own_load(
+    url: str,
+    concurrency: int,
+    folder: Path,
+    adapter: GenericAdapter | None,
+    *,
+    endpoint: str | None,
+    model: str | None,
+    data: str | None,
+    headers: Mapping[str, str],
+    told: Callable[[], bool],
+) -> OwnLoad:
+    """The load, not yet begun; UsageError for an endpoint or a data set that there is not."""
+    info = adapter.info() if adapter is not None else None
+    pipeline = str(info.settings.get("pipeline", "")) if isinstance(adapter, BundledAdapter) and info else ""
+    named = endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
+    if named not in ENDPOINTS:
+        raise UsageError(f"--endpoint {named}: there are {', '.join(ENDPOINTS)}")
+    usual = "audio" if named == "transcriptions" else "text"
+    engines = ENGINE_DATA.get(pipeline, usual) if ENGINE_ENDPOINT.get(pipeline) == named else usual
+    chosen = EndpointChoice(named, model or (info.models[0] if info is not None and info.models else ""))
+    items = data_set(data or engines, folder / "sound")
+    endpoint_for(chosen).check(items.warmup(PART))
+    plan = LoadPlan(
+        folder=folder / "load",
+        target=target_for(url, headers),
+        endpoint=chosen,
+        items=keep_items(folder, items.measured(PART)),
+        warmup_items=keep_items(folder, items.warmup(PART)),
+        load=Load(concurrency=concurrency),
+        extent=Extent(duration_s=LONGEST_S, warmup_s=WARMUP_S, warmup_requests=concurrency, drain_s=DRAIN_S),
+        nonce=items.nonce(PART),
+    )
+    return OwnLoad(plan, told)

@@ -1,0 +1,183 @@
+"""`perfkit layer2` on live processes: what is recorded, and the right guard and exit code where nothing can "
+"be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layers.preflight.rights import read_rights
+from perfkit.bootstrap import OWN_PACKAGES
+from tests.command_runs import document, run
+from tests.conftest import REPOSITORY
+from tests.stack_targets import CROWD, WORKS, running, wait_until
+
+pytestmark = pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here")
+
+NOBODY = 65534
+SHORT = ("--seconds", "1", "--repeats", "1", "--no-gil")
+
+
+@pytest.fixture(autouse=True)
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost of a look is measured for a shorter time."""
+    monkeypatch.setattr("layers.collectors.stacks.tick_cost.SECONDS", 1)
+
+
+def fired(made: dict[str, Any]) -> dict[str, str]:
+    """Effect by code."""
+    return {guard["code"]: guard["effect"] for guard in made["guards"]}
+
+
+def test_a_program_that_works_is_recorded_in_both_modes(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(WORKS) as (pid, _):
+        options = ("--seconds", "2", "--repeats", "1", "--rate", "20")
+        made = document(capsys, "layer2", "--pid", str(pid), *options)
+    assert [(c["mode"], c["expected_ticks"]) for c in made["captures"]] == [
+        ("idle", 39),
+        ("active", 39),
+        ("gil", 39),
+    ]
+    assert made["target"]["pid"] == pid
+    assert made["thread"]["scope"].startswith("MainThread in works")
+    assert {leaf["function"] for leaf in made["scopes"][0]["leaves"]} <= {"works", "sleeps", "wait"}
+    attempts = made["recording"]["attempts"]
+    assert [attempt["ended_how"] for attempt in attempts] == ["complete"] * 3
+    assert {thread["name"] for thread in attempts[0]["threads"]} == {"MainThread", "sleeper"}
+    assert made["verdict"]["exit_code"] == 3, "60 looks conclude nothing"
+
+
+def test_captures_stay_in_the_investigation_and_can_be_read_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with running(WORKS) as (pid, _):
+        code, out, said = run(
+            capsys, "layer2", "--pid", str(pid), *SHORT, "--investigation", str(tmp_path / "here")
+        )
+    assert code == 3
+    assert f"process    {pid} (" in out and "it has 2 threads" in out
+    assert "a look" in out
+    assert "recorded as run 1" in said
+    (capture,) = tmp_path.glob("here/artifacts/stacks-*/idle-1.json")
+    again = document(capsys, "layer2", "--raw", str(capture))
+    assert again["captures"][0]["mode"] == "idle"
+    assert again["captures"][0]["lagged"] is False
+
+
+def test_a_stopped_target_is_void_and_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(WORKS) as (pid, _):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until("T", pid)
+        made = document(capsys, "layer2", "--pid", str(pid), *SHORT)
+    assert fired(made) == {"PK252": "void"}
+    assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("void", 4)
+    assert made["verdict"]["next_step"] == f"let it go on: kill -CONT {pid}"
+    assert made["captures"] == []
+
+
+def test_a_zombie_is_void(capsys: pytest.CaptureFixture[str]) -> None:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    try:
+        wait_until("Z", pid)
+        code, out, _ = run(capsys, "layer2", "--pid", str(pid), *SHORT, "--no-record")
+    finally:
+        os.waitpid(pid, 0)
+    assert code == 4
+    assert out.startswith("VOID") and "zombie" in out and "PK253" in out
+
+
+def test_a_target_that_dies_in_its_first_capture_is_void(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(WORKS) as (pid, _):
+        timer = threading.Timer(4.0, os.kill, (pid, signal.SIGKILL))
+        timer.start()
+        made = document(capsys, "layer2", "--pid", str(pid), "--seconds", "30", "--repeats", "1")
+        timer.join()
+    assert fired(made)["PK261"] == "void"
+    assert made["verdict"]["exit_code"] == 4
+
+
+def test_a_sampler_that_cannot_keep_up_is_told_and_asked_again_slower(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with running(CROWD) as (pid, _):
+        made = document(capsys, "layer2", "--pid", str(pid), "--rate", "1000", *SHORT[2:], "--seconds", "2")
+    first = made["captures"][0]
+    assert (first["rate_hz"], first["lagged"], first["void"]) == (1000, True, True)
+    assert {"PK202", "PK258"} <= fired(made).keys()
+    assert max(c["rate_hz"] for c in made["captures"][1:]) <= 20
+    assert made["verdict"]["exit_code"] in (3, 4)
+
+
+def test_a_user_without_rights_is_told_what_to_change(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
+    try:
+        subprocess.run([sys.executable, "-c", "import json"], check=True, capture_output=True, **as_nobody)
+    except (PermissionError, subprocess.CalledProcessError):
+        pytest.skip("another user cannot run this Python")
+    for package in OWN_PACKAGES:
+        shutil.copytree(REPOSITORY / package, tmp_path / package)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    expect_no_rights([], env={**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent"}, **as_nobody)
+
+
+def test_root_without_the_capability_is_told_how_to_get_it() -> None:
+    if os.getuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, and setpriv to give up a capability")
+    expect_no_rights(["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"], cwd=REPOSITORY)
+
+
+def expect_no_rights(prefix: list[str], **how: Any) -> None:
+    with running(WORKS) as (pid, _):
+        perfkit = [
+            sys.executable,
+            "-B",
+            "-m",
+            "perfkit",
+            "layer2",
+            "--pid",
+            str(pid),
+            "--json",
+            "--no-record",
+        ]
+        ran = subprocess.run([*prefix, *perfkit], capture_output=True, text=True, check=False, **how)
+    assert ran.returncode == 4, ran.stderr
+    made = json.loads(ran.stdout)
+    assert fired(made) == {"PK251": "void"}
+    assert "SYS_PTRACE" in made["verdict"]["next_step"]
+    assert "perfkit stages" in made["verdict"]["next_step"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--pid", "4194304"), "no such process"),
+        (("--pid", "1", "--raw", "x.raw"), "leave out one of them"),
+        (("--pid", "1", "--port", "80"), "leave out --port"),
+        (("--port", "80", "--server", "http://127.0.0.1:80"), "give one of them"),
+        (("--server", "http://127.0.0.1:1"), "nothing on this machine listens"),
+        (("--pid", "1", "--load", "4"), "--load needs an address"),
+        (("--pid", "1", "--seconds", "0"), "--seconds 0"),
+        (("--raw", "x.raw", "--load", "4"), "name the service"),
+    ],
+)
+def test_what_cannot_be_recorded_is_one_line(
+    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, said = run(capsys, "layer2", *arguments, "--investigation", str(tmp_path / "here"))
+    assert (code, out) == (2, "")
+    assert says in said and said.count("\n") == 1
