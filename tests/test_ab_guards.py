@@ -298,3 +298,11 @@ def test_loads_that_only_one_arm_has() -> None:
     found = analysed(b=replace(more, rounds=(*more.rounds, extra)))
     assert "loads-of-one-arm" in fired(found) and str(found.load) == "8 at a time"
     assert "loads-of-one-arm" not in fired(analysed())
+
+
+def test_a_machine_that_changed_between_runs() -> None:
+    one = fired(analysed(arm_a(changes=("001-a: machine.governor: performance against powersave",))))
+    assert one["machine-changed"].effect is Effect.NOTE
+    most = tuple(f"{n:03}-a: gpu.clock: 1980 against 1410" for n in range(5))
+    assert fired(analysed(arm_a(changes=most)))["machine-changed"].effect is Effect.DIRECTIONAL
+    assert "machine-changed" not in fired(analysed())

@@ -23,15 +23,17 @@ from parsers.errors import PerfkitError
 
 OF_THE_PLAN = ("endpoint", "extent", "shed", "timeouts", "seed", "processes")
 """Parts of a plan that must be the same in both arms. Which loads it has is another question."""
+SOUND = "sound"
 PLACES = frozenset({"host", "port", "pid", "url", "address", "rank", "nccl_port"})
 """Settings that say where a server is, not how it works."""
 
 
-def sweep_rounds(arm: Arm, folder: Path) -> Recorded:
-    """All passes of a sweep; UnreadableInput where its folder cannot be read."""
+def sweep_rounds(arm: Arm, folder: Path, sound: Path | None = None) -> Recorded:
+    """All passes of a sweep; UnreadableInput where its folder cannot be read. `sound` holds the files that
+    its data set made, where that is not its own folder."""
     plan = read_plan(folder)
     lost = list[str]()
-    found = assemble(folder, plan, recurring=_recurring(plan, folder, lost))
+    found = assemble(folder, plan, recurring=_recurring(plan, sound or folder / SOUND, lost))
     parts = {_identity(plan, key): recorded for key, recorded in found.records.items()}
     rounds = []
     for swept, checked in zip(found.passes, found.checked, strict=True):
@@ -58,12 +60,12 @@ def sweep_rounds(arm: Arm, folder: Path) -> Recorded:
     )
 
 
-def _recurring(plan: SweepPlan, folder: Path, lost: list[str]) -> bool:
+def _recurring(plan: SweepPlan, sound: Path, lost: list[str]) -> bool:
     """Whether the items come again in every part: the data set says, where it is still there."""
     try:
-        return data_set(plan.data, folder / "sound", plan.seed).recurring
+        return data_set(plan.data, sound, plan.seed).recurring
     except PerfkitError as error:
-        lost.append(f"{folder}: {error}: whether items recur is not known")
+        lost.append(f"{plan.data}: {error}: whether items recur is not known")
         return False
 
 

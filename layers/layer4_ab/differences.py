@@ -36,8 +36,10 @@ def undeclared(found: Iterable[Difference], declared: Collection[str]) -> list[D
 
 
 def is_declared(name: str, declared: Collection[str]) -> bool:
-    """Whether a fact, or the group that it is in, is among the declared names and patterns."""
-    return any(fnmatchcase(name, text) or name.startswith(f"{text}.") for text in declared)
+    """Whether a fact, or the group that it is in, is among the declared names and patterns. What a server
+    tells of a setting counts as that setting: `settings.decode_mode` as decode_mode."""
+    last = name.rpartition(".")[2]
+    return any(text == last or fnmatchcase(name, text) or name.startswith(f"{text}.") for text in declared)
 
 
 def _values(rounds: Iterable[Round], name: str) -> str:

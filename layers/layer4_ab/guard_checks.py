@@ -293,3 +293,11 @@ def lost_files(found: AbAnalysis) -> Outcome | None:
 def loads_of_one_arm(found: AbAnalysis) -> Outcome | None:
     said = first_few(found.one_sided_loads)
     return Outcome(bool(said), f"left out: {said}" if said else "both arms have the same loads")
+
+
+def machine_changed(found: AbAnalysis) -> Outcome | None:
+    """Of experiments that perfkit ran: others have no snapshots to compare."""
+    changes = [*found.a.changes, *found.b.changes]
+    runs = {text.partition(":")[0] for text in changes}
+    effect = Effect.NOTE if len(runs) <= MOST_EXCLUDED * len(found.rounds) else None
+    return Outcome(bool(changes), first_few(changes) or "nothing that was looked at", effect)

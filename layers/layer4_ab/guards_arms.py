@@ -201,6 +201,20 @@ LOADS_OF_ONE_ARM = Guard(
     check=checks.loads_of_one_arm,
 )
 
+MACHINE_CHANGED = Guard(
+    code="PK534",
+    name="machine-changed",
+    layer="layer4",
+    effect=Effect.DIRECTIONAL,
+    sees="A session that began on one machine and ended on another.",
+    cause="A package, a clock, a limit or a neighbour's card changed between runs; or somebody changed it.",
+    detection="Snapshots around the runs of perfkit's own experiments that differ from the first. Those "
+    "runs do not count; a note up to half of them.",
+    remedy="Undo it and repeat those runs: perfkit ab --resume does not, so begin a new experiment.",
+    source="psf/pyperf#162: comparisons that ignore metadata; PK020 is the same for two runs.",
+    check=checks.machine_changed,
+)
+
 ARM_GUARDS: tuple[Guard[AbAnalysis], ...] = (
     ARMS_DIFFER,
     ARMS_ALIKE,
@@ -216,4 +230,5 @@ ARM_GUARDS: tuple[Guard[AbAnalysis], ...] = (
     TAILS_WITHOUT_N,
     LOST_FILES,
     LOADS_OF_ONE_ARM,
+    MACHINE_CHANGED,
 )

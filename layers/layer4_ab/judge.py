@@ -81,7 +81,9 @@ def _verdict(found: AbAnalysis, word: Word, guards: Sequence[Checked]) -> Verdic
 def _because(found: AbAnalysis, word: Word, guards: Sequence[Checked]) -> str:
     if word is Word.INVALID:
         void = [f"{g.title}: {g.message}" for g in guards if g.fired and g.effect is Effect.VOID]
-        return first_few(void) or "no pair of runs has the metric"
+        kept = sum(not one.excluded for one in found.rounds)
+        runs = f"{kept} of {counted(len(found.rounds), 'run')} kept"
+        return first_few(void) or f"no pair of starts in which both have the metric: {runs}"
     primary = found.primary
     assert primary is not None
     pairs = counted(primary.pairs, "pair")

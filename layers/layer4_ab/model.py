@@ -76,7 +76,7 @@ class Round:
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """All rounds of one arm. `counters`: by how much each counter of its servers grew, where they were
-    sampled; `logs` are the texts of its servers' logs by path; `lost`: what could not be read."""
+    sampled; `lost`: what could not be read; `changes`: what of the machine was not as at first."""
 
     rounds: tuple[Round, ...]
     lost: tuple[str, ...] = ()
@@ -84,6 +84,7 @@ class Recorded:
     artifacts: tuple[Artifact, ...] = ()
     starts_told: bool = False
     """whether the recording itself says which runs shared a server"""
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

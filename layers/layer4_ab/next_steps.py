@@ -16,7 +16,10 @@ def next_step(found: AbAnalysis, word: Word, guards: Sequence[Checked]) -> str:
     """The one thing that comes first."""
     if word is Word.INVALID:
         void = next((g for g in guards if g.fired and g.effect is Effect.VOID), None)
-        return f"perfkit explain {void.code}" if void else "give results of both arms at one load"
+        if void is not None:
+            return f"perfkit explain {void.code}"
+        gone = any(one.excluded for one in found.rounds)
+        return "run it again where nobody else is" if gone else "give results of both arms at one load"
     doubt = next((g for g in guards if g.fired and g.effect is Effect.DIRECTIONAL), None)
     if word is Word.INCONCLUSIVE:
         return _what_it_takes(found)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from parsers.errors import UsageError
 from perfkit.cli import ab_options as ask
+from perfkit.cli import ab_run_options as live
 from perfkit.cli import options, output
+from perfkit.cli import sweep_options as load
 from perfkit.cli.record import record_result
+
+if TYPE_CHECKING:
+    from layers.layer4_ab.analyse import Beside
+    from perfkit.cli.ab_arms import Found
 
 
 def ab(
@@ -19,7 +25,28 @@ def ab(
     aa: ask.FilesAgain = None,
     a_where: ask.WhereA = None,
     b_where: ask.WhereB = None,
+    set_: live.Set = None,
+    vs: live.Vs = None,
+    launch: live.Launch = None,
+    launch_b: live.LaunchB = None,
+    engine_preset: load.EnginePreset = None,
+    pipeline: load.Pipeline = None,
+    pairs: live.Pairs = 4,
+    a_a: live.AA = False,
+    resume: live.Resume = False,
     at: ask.At = None,
+    endpoint: load.Endpoint = None,
+    model: load.Model = None,
+    path: load.PathOption = "",
+    stream: load.Stream = True,
+    field: load.Field = None,
+    data: load.Data = None,
+    seconds: load.Seconds = None,
+    requests: load.Requests = None,
+    warmup: load.Warmup = 2.0,
+    timeout: load.Timeout = None,
+    header: load.Header = None,
+    samplers: load.Samplers = True,
     metric: ask.MetricName = "",
     margin: ask.Margin = None,
     detect: ask.Detect = None,
@@ -39,20 +66,16 @@ def ab(
 ) -> int:
     """Does one variable change what a server does, beyond what the same server does to itself?
 
-    Compares recorded results: everything that perfkit import reads, and folders of perfkit sweep (those in
-    artifacts/ of an investigation). The unit is a server start; two or more starts an arm, in the order
-    A B B A, make pairs. Says improvement, regression, equivalent, inconclusive or invalid.
+    Runs both arms (--set NAME=VALUE --vs NAME=OTHER), a fresh server for each run, in the order A B B A; or
+    compares recorded results (--a, --b): what perfkit import reads, and folders of sweeps. The unit is a
+    server start. Says improvement, regression, equivalent, inconclusive or invalid.
 
-    Example: perfkit ab --a base*.json --b new*.json --aa again*.json --margin 2
+    Example: perfkit ab --set decode_mode=sync --vs decode_mode=async --ran lookahead
     """
-    from layers.layer4_ab.analyse import Beside, analyse
-    from layers.layer4_ab.collect import read_arm
-    from layers.layer4_ab.judge import judge
-    from layers.layer4_ab.model import Arm, DropFirst, Question, StartsAre
-    from perfkit.cli.ab_view import show_ab
+    from layers.layer4_ab.analyse import Beside
+    from layers.layer4_ab.model import DropFirst, Question, StartsAre
+    from perfkit.cli.ab_arms import recorded_arms, run_arms
 
-    if not a or not b:
-        raise UsageError("name results of both arms: perfkit ab --a FILE... --b FILE... (perfkit ab --help)")
     started, (stage_name, stage_share) = datetime.now(UTC), ask.stage_of(stage)
     question = Question(
         metric=metric,
@@ -68,26 +91,45 @@ def ab(
         ran=tuple(ran or ()),
         unblocked=tuple(unblocked or ()),
     )
-    arms = {Arm.A: (a, a_where), Arm.B: (b, b_where), Arm.AGAIN: (aa, a_where)}
-    read = {
-        arm: read_arm(arm, files, where or (), question.starts)
-        for arm, (files, where) in arms.items()
-        if files
-    }
-    beside = Beside(
-        earlier=[] if no_record else _earlier(investigation),
-        logs_a=log_a or (),
-        logs_b=log_b or (),
-        order=order,
-    )
-    result = judge(analyse(question, read[Arm.A], read[Arm.B], read.get(Arm.AGAIN), beside))
+    if a or b:
+        found = recorded_arms(question, a, b, aa, a_where, b_where)
+    else:
+        asked: dict[str, Any] = {
+            "endpoint": endpoint,
+            "model": model,
+            "path": path,
+            "stream": stream,
+            "data": data,
+        }
+        asked |= {"fields": load.fields(field), "seconds": seconds, "requests": requests}
+        asked |= {"warmup_s": warmup, "timeout_s": timeout, "samplers": samplers}
+        arms: dict[str, Any] = {"set_": set_ or [], "vs": vs or [], "launch": launch, "launch_b": launch_b}
+        arms |= {"preset": engine_preset, "pipeline": pipeline, "a_a": a_a}
+        headers = load.pairs("--header", header)
+        if resume:
+            load.refuse_with_resume(
+                {"--set": set_, "--vs": vs, "--launch": launch, "--data": data, "--at": at}
+            )
+        found = run_arms(question, arms, asked, pairs, headers, investigation, resume=resume)
+    earlier = [] if no_record else _earlier(investigation)
+    beside = Beside(earlier=earlier, logs_a=log_a or (), logs_b=log_b or (), order=order)
+    return _judged(found, beside, started, investigation, as_json=json, no_record=no_record)
+
+
+def _judged(
+    found: Found, beside: Beside, started: datetime, investigation: Path, *, as_json: bool, no_record: bool
+) -> int:
+    from layers.layer4_ab.analyse import analyse
+    from layers.layer4_ab.judge import judge
+    from perfkit.cli.ab_view import show_ab
+
+    result = judge(analyse(found.question, found.a, found.b, found.again, beside))
+    result = replace(result, sections={**result.sections, **found.sections})
     try:
         if not no_record:
-            record_result(
-                investigation, result, started, [file for arm in read.values() for file in arm.artifacts]
-            )
+            record_result(investigation, result, started, found.artifacts)
     finally:  # what was found is shown even where it cannot be kept
-        code = output.finish(result, as_json=json, show=show_ab)
+        code = output.finish(result, as_json=as_json, show=show_ab)
     return code
 
 

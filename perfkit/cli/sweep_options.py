@@ -179,9 +179,9 @@ def slos(given: Iterable[str] | None) -> list[Slo]:
 
 
 def refuse_with_resume(given: Mapping[str, object]) -> None:
-    """UsageError where --resume comes with an option that the sweep has already."""
+    """UsageError where --resume comes with an option that is on record already."""
     if named := _given(given):
-        raise UsageError(f"--resume: the sweep keeps the options it had; leave out {', '.join(named)}")
+        raise UsageError(f"--resume keeps the options that it had; leave out {', '.join(named)}")
 
 
 def refuse_with_study(given: Mapping[str, object]) -> None:

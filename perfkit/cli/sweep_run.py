@@ -127,7 +127,7 @@ def _run(
     if plan.study in STUDIES:
         say(f"study {plan.study}: {STUDIES[plan.study].question}")
     say(_announced(plan, folder))
-    with _moving_line() as move:
+    with moving_line() as move:
         try:
             lines = Lines(plan, move)
             return run_sweep(plan, folder, data.data, lines, headers, told, servers, data.mixes)
@@ -190,7 +190,7 @@ class Lines:
 
 
 @contextmanager
-def _moving_line() -> Iterator[Callable[[str], None]]:
+def moving_line() -> Iterator[Callable[[str], None]]:
     """One line on stderr that is written over, on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _: None

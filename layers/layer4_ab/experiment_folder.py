@@ -1,0 +1,132 @@
+"""The files of one experiment, below the artifacts of the investigation, and what of it stands.
+
+ab-<date>-<time>/
+  ab.json                     the experiment
+  sound/                      files that the data set makes
+  runs/<number>-<arm>/        one run: the folder of a sweep (layers/layer3_sweep/sweep_folder.py)
+  runs/<number>-<arm>/before.json, after.json     snapshots of the machine around it
+  cut/<name>                  runs that were cut: a start that was lost is run anew, never gone on with
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from layers.evidence.secrets import MASK
+from layers.layer3_sweep.journal import read_journal
+from layers.layer3_sweep.protocol import passes_of
+from layers.layer3_sweep.subject import Subject
+from layers.layer3_sweep.sweep_folder import JOURNAL, as_json
+from layers.layer4_ab.experiment import ArmPlan, Experiment, RunKey, plan_of_run, runs_of
+from layers.preflight.snapshot import Snapshot
+from parsers.errors import StoreError, UnreadableInput, UsageError
+from parsers.loss import Loss
+
+PLAN, RUNS, CUT, SOUND, PREFIX = "ab.json", "runs", "cut", "sound", "ab-"
+BEFORE, AFTER = "before.json", "after.json"
+
+
+def new_folder(artifacts: Path) -> Path:
+    """A new folder for an experiment that begins now."""
+    wanted = f"{PREFIX}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    number = 1
+    while True:
+        folder = artifacts / (wanted if number == 1 else f"{wanted}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+        else:
+            return folder
+
+
+def latest_folder(artifacts: Path) -> Path:
+    """That of the experiment that began last; UsageError where there is none."""
+    found = [path.parent for path in artifacts.glob(f"{PREFIX}*/{PLAN}")]
+    if not found:
+        raise UsageError(f"--resume: no A/B in {artifacts}: check --investigation, or begin one")
+    return max(found, key=lambda folder: folder.name)
+
+
+def write_experiment(folder: Path, experiment: Experiment) -> None:
+    """In one step; what looks like a secret in a command is masked."""
+    document = msgspec.to_builtins(replace(experiment, a=_hidden(experiment, 0), b=_hidden(experiment, 1)))
+    document["each"] = as_json(experiment.each)
+    unfinished = folder / f"{PLAN}.part"
+    try:
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
+        os.rename(unfinished, folder / PLAN)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """UnreadableInput where there is none, or it is damaged."""
+    path = folder / PLAN
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Experiment)
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UnreadableInput(f"{path}: this is no plan of an A/B: {error}") from error
+
+
+def resumable(folder: Path) -> Experiment:
+    """The experiment to go on with; UsageError where a command was kept without its secret."""
+    experiment = read_experiment(folder)
+    if MASK in f"{experiment.a.subject} {experiment.b.subject}":
+        raise UsageError("--resume: a command was kept without its secret: begin a new experiment")
+    return experiment
+
+
+def run_folder(folder: Path, key: RunKey) -> Path:
+    return folder / RUNS / key.name
+
+
+def stands(folder: Path, experiment: Experiment, key: RunKey) -> bool:
+    """Whether a run ended by itself and was looked at afterwards."""
+    place = run_folder(folder, key)
+    losses: list[Loss] = []  # they are told when the run is read back
+    done = read_journal(place / JOURNAL, losses)
+    ended = all(done.ended(one) for one in passes_of(plan_of_run(experiment, key)))
+    return ended and (place / AFTER).is_file()
+
+
+def left_to_run(folder: Path, experiment: Experiment) -> list[RunKey]:
+    """The runs that do not stand yet."""
+    return [key for key in runs_of(experiment) if not stands(folder, experiment, key)]
+
+
+def begin_run(folder: Path, key: RunKey) -> Path:
+    """An empty folder for a run; what an earlier try left there is put aside."""
+    place = run_folder(folder, key)
+    if place.exists():
+        aside = folder / CUT
+        aside.mkdir(exist_ok=True)
+        number = len(list(aside.glob(f"{key.name}*"))) + 1
+        place.rename(aside / f"{key.name}-{number}")
+    place.mkdir(parents=True)
+    return place
+
+
+def keep_snapshot(path: Path, snapshot: Snapshot) -> None:
+    """The snapshot as `perfkit preflight --diff` reads it."""
+    try:
+        path.write_bytes(msgspec.json.encode({"snapshot": msgspec.to_builtins(snapshot)}))
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}: check the folder and its permissions") from error
+
+
+def _hidden(experiment: Experiment, which: int) -> ArmPlan:
+    """An arm without what looks like a secret."""
+    arm = (experiment.a, experiment.b)[which]
+    shown: Any = as_json(replace(experiment.each, subject=arm.subject))["subject"]
+    return replace(arm, subject=msgspec.convert(shown, Subject))
