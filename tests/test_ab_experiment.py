@@ -197,7 +197,7 @@ def test_the_command_runs_both_arms_and_judges_them(
 ) -> None:
     place = ["--investigation", str(tmp_path / "inv")]
     code = main(
-        ["ab", "--launch", command, "--set", "work=5", "--vs", "work=60", "--pairs", "3", *COMMON, *place]
+        ["ab", "--launch", command, "--set", "work=5", "--vs", "work=60", "--pairs", "2", *COMMON, *place]
     )
     made = document(capsys)
     assert (made["verdict"]["word"], code) == ("regression", made["verdict"]["exit_code"])
