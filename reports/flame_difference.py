@@ -16,7 +16,7 @@ from layers.layer2_stacks.tree import CallTree, Node, NodeKind
 from layers.layer2_stacks.tree_difference import Change, TreeDifference, Trend, compare_trees
 from reports.flame_layout import short_place, spans
 from reports.flame_page import Box, Key, Page, page_svg
-from reports.flame_svg import PLAIN, QUESTIONS, REST, SMALLEST_SHARE
+from reports.flame_svg import MOST_BOXES, PLAIN, QUESTIONS, REST, SMALLEST_SHARE
 
 MIDDLING, LARGE = 0.02, 0.10
 """Changes of a share from which on a colour is deeper: perfkit's choice; 2 points of a share of 5 % are what
@@ -25,7 +25,7 @@ two arms of 1,497 independent ticks each can see."""
 
 def difference_svg(before: CallTree, after: CallTree, title: str) -> str:
     """What changed from `before` to `after`, trees of one scope each; UsageError as `compare_trees`."""
-    difference = compare_trees(before, after, SMALLEST_SHARE)
+    difference = compare_trees(before, after, SMALLEST_SHARE, MOST_BOXES)
     page = Page(
         title=title,
         about=_about(before, after, difference),

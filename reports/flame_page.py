@@ -17,7 +17,7 @@ from textwrap import wrap
 
 from layers.evidence.wording import visible
 from reports.flame_script import SCRIPT
-from reports.flame_style import style
+from reports.flame_style import NARROW_MORE, style
 from reports.markdown import shorten
 
 ROW_PIXELS = 18
@@ -26,7 +26,7 @@ BOX_PIXELS = 17
 EDGE_PIXELS = 8
 TITLE_PIXELS, LINE_PIXELS, KEY_PIXELS = 22, 17, 20
 FIND_PIXELS, SAID_PIXELS = 34, 68
-"""Heights: the field to search in; what was found, and four lines about the box that is pointed at."""
+"""Heights: the field to search in; what was found, and three lines about the box that is pointed at."""
 LETTER_PIXELS, TITLE_LETTER_PIXELS = 6.4, 8.6
 """Wide letters of 12 and of bold 15 pixels, on average."""
 SWATCH_PIXELS, GAP_PIXELS = 17, 16
@@ -108,10 +108,10 @@ def page_svg(page: Page) -> str:
         *(text for text, _ in heads),
         f'<g class="below" transform="translate(0 {heads[0][1]})">',
         _controls(),
-        f'<svg class="boxes" x="0.6%" y="{below}" width="98.8%" height="{rows * ROW_PIXELS}" role="tree"'
-        f' aria-label="call tree" data-sets="{_safe(";".join(page.sets))}">',
+        f'<g class="tree"><svg class="boxes" x="0.6%" y="{below}" width="98.8%" height="{rows * ROW_PIXELS}"'
+        f' role="tree" aria-label="call tree" data-sets="{_safe(";".join(page.sets))}">',
         drawn,
-        f"</svg>\n</g>\n<script>{SCRIPT}</script>\n</svg>\n",
+        f"</svg></g>\n</g>\n<script>{SCRIPT}</script>\n</svg>\n",
     ]
     return "\n".join(parts)
 
@@ -157,8 +157,8 @@ def _controls() -> str:
         f'<input type="search" placeholder="{FIND}" aria-label="find {FIND}"/>'
         f'<button type="button">{ALL}</button></div></foreignObject>'
         f'<foreignObject class="live" display="none" x="{EDGE_PIXELS}" y="{FIND_PIXELS}" width="96%"'
-        f' height="{SAID_PIXELS}"><div {html} class="said"><div class="sum" role="status"></div>'
-        f'<div class="about">{HINT}</div></div></foreignObject>'
+        f' height="{SAID_PIXELS + NARROW_MORE}"><div {html} class="said">'
+        f'<div class="sum" role="status"></div><div class="about">{HINT}</div></div></foreignObject>'
     )
 
 

@@ -16,12 +16,13 @@ SCRIPT = """
 
   // Boxes stand in the order of the tree: a box, then all below it, then its next sibling.
   var boxes = Array.from(svg.querySelectorAll(".b")).map(function (box, at) {
-    var text = box.querySelector("text"), place = text.querySelector("tspan");
+    var text = box.querySelector("text"), tail = text.querySelector("tspan");
     return {
-      at: at, box: box, text: text, up: Number(box.dataset.p), row: Number(box.getAttribute("aria-level")),
+      at: at, box: box, text: text, tail: tail, up: Number(box.dataset.p),
+      row: Number(box.getAttribute("aria-level")),
       counts: box.dataset.n.split(" ").map(Number),
       left: parseFloat(box.getAttribute("x")), width: parseFloat(box.getAttribute("width")),
-      name: text.firstChild.data, place: place ? place.textContent : "",
+      name: text.firstChild.data, place: tail ? tail.textContent : "",
       words: box.querySelector("title").textContent, shown: 0, off: false
     };
   });
@@ -58,13 +59,13 @@ SCRIPT = """
     var pixels = frame.getBoundingClientRect().width / 100;
     boxes.forEach(function (box) {
       if (box.off) return;
-      var room = Math.floor((pixels * box.shown - 7) / letter), text = box.name + box.place;
-      if (text.length > room) text = box.name;
-      if (text.length > room) {
+      var room = Math.floor((pixels * box.shown - 7) / letter), name = box.name;
+      if (name.length > room) {
         var end = Math.floor((room - 1) / 3);
-        text = room > 2 ? text.slice(0, room - 1 - end) + "\\u2026" + (end ? text.slice(-end) : "") : "";
+        name = room > 2 ? name.slice(0, room - 1 - end) + "\\u2026" + (end ? name.slice(-end) : "") : "";
       }
-      if (text !== box.now) box.text.textContent = box.now = text;
+      box.text.firstChild.data = name;
+      if (box.tail) box.tail.textContent = (name + box.place).length > room ? "" : box.place;
     });
   }
 
@@ -140,7 +141,7 @@ SCRIPT = """
   boxes[0].box.setAttribute("tabindex", "0");
   new ResizeObserver(fit).observe(svg);
   zoom(boxes[0]);
-  letter = boxes[0].text.getComputedTextLength() / (boxes[0].now || "x").length || letter;
+  letter = boxes[0].text.getComputedTextLength() / boxes[0].text.textContent.length || letter;
   fit();
 })(document.currentScript.parentNode);
 """

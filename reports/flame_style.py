@@ -63,7 +63,7 @@ SHEET = """
 #ID .b rect { stroke: PAGE; stroke-width: .7; }
 #ID .b text { font: 11px ui-monospace, "DejaVu Sans Mono", monospace; white-space: pre;
   pointer-events: none; }
-#ID .b .at { fill-opacity: .66; }
+#ID .b .at { fill-opacity: .7; }
 #ID .b:focus { outline: none; }
 #ID .b:hover rect, #ID .b:focus rect { stroke: INK; stroke-width: 2; }
 #ID .above rect { fill-opacity: .45; }
@@ -85,6 +85,7 @@ FILLS
   #ID .wide { display: none; }
   #ID .narrow { display: inline; }
   #ID .below { transform: translate(0, NARROW_HEADpx); }
+  #ID .tree { transform: translate(0, NARROW_MOREpx); }
 }
 @media (prefers-color-scheme: dark) {
   #ID:root { background: DARK_PAGE; color-scheme: dark; }
@@ -98,6 +99,10 @@ FILLS
 }
 """
 """Words in capitals are filled in. No < and no &: the text is the same as XML and inside an HTML page."""
+
+
+NARROW_MORE = 48
+"""Pixels that text about a box takes more where it wraps."""
 
 
 def style(name: str, looks: Collection[str], heights: tuple[int, int], narrow_head: int) -> str:
@@ -115,7 +120,8 @@ def style(name: str, looks: Collection[str], heights: tuple[int, int], narrow_he
         "DARK_INK": DARK_INK,
         "DARK_FAINT": DARK_FAINT,
         "WIDE_HEIGHT": str(heights[0]),
-        "NARROW_HEIGHT": str(heights[1]),
+        "NARROW_HEIGHT": str(heights[1] + NARROW_MORE),
+        "NARROW_MORE": str(NARROW_MORE),
         "NARROW_HEAD": str(narrow_head),
         "ID": name,
     }

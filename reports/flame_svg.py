@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping
 
 from layers.evidence.wording import counted, exact_pct, limit, pct
 from layers.layer2_stacks.model import Mode, WaitKind
-from layers.layer2_stacks.tree import CallTree, Node, NodeKind, narrowed
+from layers.layer2_stacks.tree import CallTree, Node, NodeKind, fitted
 from reports.flame_layout import short_place, spans
 from reports.flame_page import Box, Key, Page, page_svg
 from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.001
 """Of the root, for a box of its own: one pixel of a window that is 1,000 wide."""
+MOST_BOXES = 20_000
+"""A browser's patience; of more the narrowest are merged as well."""
 
 QUESTIONS = {
     Mode.IDLE: "All ticks: where is it blocked?",
@@ -48,9 +50,11 @@ CAPTURES_NAMED = 8
 
 def flame_svg(tree: CallTree, title: str) -> str:
     """The tree as one SVG that needs nothing else, alone or in a page."""
-    drawn, packages = narrowed(tree, SMALLEST_SHARE), _package_looks(tree)
+    (drawn, smallest), packages = fitted(tree, SMALLEST_SHARE, MOST_BOXES), _package_looks(tree)
     boxes = tuple(_boxes(drawn, packages))
-    return page_svg(Page(title, _about(tree, drawn), tuple(_keys(tree, packages)), (" ticks",), boxes))
+    return page_svg(
+        Page(title, _about(tree, drawn, smallest), tuple(_keys(tree, packages)), (" ticks",), boxes)
+    )
 
 
 def _package_looks(tree: CallTree) -> dict[str, str]:
@@ -60,14 +64,12 @@ def _package_looks(tree: CallTree) -> dict[str, str]:
     return {part.name: look for part, look in zip(tree.packages, PACKAGE_LOOKS, strict=False)}
 
 
-def _about(tree: CallTree, drawn: CallTree) -> tuple[str, ...]:
+def _about(tree: CallTree, drawn: CallTree, smallest: float) -> tuple[str, ...]:
     captures = f" of {counted(tree.captures, 'capture')}" if tree.captures > 1 else ""
     n = f"{QUESTIONS[tree.mode]} n = {tree.root.ticks:,} ticks{captures}."
     merged = sum(node.merged for node in drawn.nodes)
     narrow = (
-        f" Under {limit(SMALLEST_SHARE)}: {counted(merged, 'place')}, merged and not searched."
-        if merged
-        else ""
+        f" Under {limit(smallest)}: {counted(merged, 'place')}, merged and not searched." if merged else ""
     )
     return n, f"Width is the share of ticks; left to right is no order of time.{narrow}"
 
@@ -124,9 +126,12 @@ def _numbers(node: Node, scope: Node, tree: CallTree) -> Iterator[str]:
     ticks = node.ticks
     of_scope = "" if node is scope else f"{pct(ticks / scope.ticks)} of the {scope.ticks:,} of {scope.name}, "
     yield f"{counted(ticks, 'tick')}: {of_scope}{pct(ticks / tree.samples)} of all {tree.samples:,} samples"
-    own = f"{node.own_ticks:,} end here" if node.kind is not NodeKind.REST else ""
-    waits = f"{node.wait_ticks:,} only wait, most for: {node.wait}" if node.wait is not None else ""
-    if said := "; ".join(filter(None, (own, waits))):
-        yield said
+    told = []
+    if node.own_ticks and node.kind is not NodeKind.REST:
+        told.append(f"{node.own_ticks:,} end here")
+    if node.wait is not None:
+        told.append(f"{node.wait_ticks:,} only wait, most for: {node.wait}")
     if 1 < tree.captures <= CAPTURES_NAMED:
-        yield f"by capture: {' / '.join(f'{hits:,}' for hits in node.hits)}"
+        told.append(f"by capture {' / '.join(f'{hits:,}' for hits in node.hits)}")
+    if told:
+        yield "; ".join(told)

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from layers.evidence.wording import counted, limit, pct, visible
-from layers.layer2_stacks.tree import CallTree, Node, children_of, narrowed
+from layers.layer2_stacks.tree import CallTree, Node, children_of, fitted
 from reports.flame_layout import short_place
 from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.01
 """Of the root, for a line of its own: perfkit's choice, about as many lines as a screen or two."""
+MOST_LINES = 2_000
 BAR_CELLS, BARS_FROM = 10, 72
 """A bar's width, and the columns from which on there is room for one."""
 LEAST_NAME = 24
@@ -36,26 +37,24 @@ class _Line(NamedTuple):
 
 def icicle(tree: CallTree, width: int = 80) -> str:
     """The tree in lines of at most `width` characters, the heaviest call first; ends in a line end."""
-    drawn = narrowed(tree, SMALLEST_SHARE)
+    drawn, smallest = fitted(tree, SMALLEST_SHARE, MOST_LINES)
     total = drawn.root.ticks
     merged = sum(node.merged for node in drawn.nodes)
     digits = max(len("ticks"), len(f"{total:,}"))
     bar = BAR_CELLS + 1 if width >= BARS_FROM else 0
     lines = [f"{'share':>7}  {'ticks':>{digits}}"]
-    for line in _lines(drawn):
+    for line in _lines(drawn, smallest):
         node = drawn.nodes[line.at]
         share = node.ticks / total
         numbers = f"{pct(share):>7}  {node.ticks:>{digits},}  {_bar(share) if bar else ''}"
         lines.append(numbers + _named(node, line.before, width - len(numbers)))
     if merged:
-        lines.append(
-            f"Under {limit(SMALLEST_SHARE)}: {counted(merged, 'place')}, in the sums of their callers."
-        )
+        lines.append(f"Under {limit(smallest)}: {counted(merged, 'place')}, in the sums of their callers.")
     return "\n".join(text.rstrip() for text in lines) + "\n"
 
 
-def _lines(tree: CallTree) -> Iterator[_Line]:
-    least = SMALLEST_SHARE * tree.root.ticks
+def _lines(tree: CallTree, smallest_share: float) -> Iterator[_Line]:
+    least = smallest_share * tree.root.ticks
     below = [[i for i in places if tree.nodes[i].ticks >= least] for places in children_of(tree.nodes)]
     waiting = [_Line(0, "", "")]
     while waiting:

@@ -13,7 +13,7 @@ from layers.layer2_stacks.tree_growth import call_tree
 from parsers.stack_model import Frame, Stack
 from reports.flame_script import SCRIPT
 from reports.flame_style import DARK_FAINT, DARK_INK, DARK_PAGE, LIGHT_FAINT, LIGHT_INK, LIGHT_PAGE, LOOKS
-from reports.flame_svg import QUESTIONS, WAIT_LOOKS, flame_svg
+from reports.flame_svg import MOST_BOXES, QUESTIONS, WAIT_LOOKS, flame_svg
 from reports.html_page import html_page
 from tests.flame_reading import drawn, parsed, words
 from tests.stack_builders import MAIN, recorded, stack
@@ -51,8 +51,7 @@ def test_a_tooltip_has_ticks_both_shares_and_what_waits() -> None:
     assert box.tooltip == [
         "get (lib/queue.py:2)",
         "60 ticks: 30.0 % of the 200 of MainThread in loop, 7.5 % of all 800 samples",
-        "60 end here; 60 only wait, most for: queue",
-        "by capture: 30 / 30",
+        "60 end here; 60 only wait, most for: queue; by capture 30 / 30",
     ]
 
 
@@ -128,6 +127,16 @@ def test_ten_thousand_frames_and_stacks_a_thousand_deep_are_drawn() -> None:
     boxes = drawn(flame((*many, deep)))
     assert sum(b.counts[0] for b in boxes if b.row == 1) == 100_000
     assert max(b.row for b in boxes) == 1_000
+
+
+def test_more_boxes_than_a_browser_bears_are_merged_and_the_limit_is_told() -> None:
+    apart = tuple(
+        frames(*(Frame(f"f{i}_{k}", "a.py", k + 1) for k in range(60)), count=9) for i in range(400)
+    )
+    svg = flame(apart)
+    assert len(drawn(svg)) <= MOST_BOXES
+    assert sum(b.counts[0] for b in drawn(svg) if b.row == 1) == 3_600
+    assert "Under 0.4 %: 24,000 places" in words(svg)
 
 
 def test_the_same_tree_gives_the_same_text() -> None:

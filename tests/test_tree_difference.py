@@ -30,7 +30,7 @@ BEFORE, AFTER = tree(stacks(f=500, gone=300, h=200)), tree(stacks(f=100, new=60,
 
 
 def trends(before: CallTree, after: CallTree) -> dict[str, str]:
-    found = compare_trees(before, after, 0.0)
+    found = compare_trees(before, after, 0.0, 999)
     return {n.name: c.trend for n, c in zip(found.tree.nodes, found.changes, strict=True)}
 
 
@@ -95,17 +95,17 @@ def test_the_title_says_n_of_both() -> None:
 
 
 def test_narrow_places_of_both_are_merged() -> None:
-    found = compare_trees(tree(stacks(f=995, g=5)), tree(stacks(f=995, h=5)), 0.01)
+    found = compare_trees(tree(stacks(f=995, g=5)), tree(stacks(f=995, h=5)), 0.01, 999)
     rest = found.tree.nodes[-1]
     assert (rest.name, rest.hits) == ("2 narrower", (5, 5))
 
 
 def test_two_modes_are_not_compared() -> None:
     with pytest.raises(UsageError, match="before is idle, after active"):
-        compare_trees(BEFORE, tree(stacks(f=3), mode=Mode.ACTIVE), 0.0)
+        compare_trees(BEFORE, tree(stacks(f=3), mode=Mode.ACTIVE), 0.0, 999)
 
 
 def test_all_threads_together_are_not_compared() -> None:
     whole = call_tree(analyse([Capture(recorded(*stacks(f=3)), Mode.IDLE)]))
     with pytest.raises(UsageError, match="compare one scope"):
-        compare_trees(whole, whole, 0.0)
+        compare_trees(whole, whole, 0.0, 999)

@@ -118,6 +118,17 @@ def narrowed(tree: CallTree, smallest_share: float, weigh: Weigh = sum) -> CallT
     return replace(tree, nodes=tuple(nodes))
 
 
+def fitted(
+    tree: CallTree, smallest_share: float, most_nodes: int, weigh: Weigh = sum
+) -> tuple[CallTree, float]:
+    """The narrowed tree, and from which share on its nodes are: a larger one where there are too many."""
+    drawn = narrowed(tree, smallest_share, weigh)
+    while len(drawn.nodes) > most_nodes:
+        smallest_share *= 2
+        drawn = narrowed(tree, smallest_share, weigh)
+    return drawn, smallest_share
+
+
 def children_of(nodes: Sequence[Node]) -> list[list[int]]:
     """The places of the children of each node."""
     below: list[list[int]] = [[] for _ in nodes]

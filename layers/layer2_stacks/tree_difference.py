@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from layers.layer2_stacks.model import Share
 from layers.layer2_stacks.shares import COCHRAN_HITS, estimate
-from layers.layer2_stacks.tree import CallTree, Node, NodeKind, narrowed
+from layers.layer2_stacks.tree import CallTree, Node, NodeKind, fitted
 from layers.layer2_stacks.tree_growth import Branch, Step, flat
 from parsers.errors import UsageError
 
@@ -68,8 +68,10 @@ class TreeDifference:
         return _weigh(hits, self.before_captures, self.before_ticks, self.after_ticks)
 
 
-def compare_trees(before: CallTree, after: CallTree, smallest_share: float) -> TreeDifference:
-    """The joint tree of two trees of one scope each, narrowed; UsageError where they answer two questions."""
+def compare_trees(
+    before: CallTree, after: CallTree, smallest_share: float, most_nodes: int
+) -> TreeDifference:
+    """The joint tree of two trees of one scope each, fitted; UsageError where they answer two questions."""
     if before.mode is not after.mode:
         asked = f"before is {before.mode}, after {after.mode}"
         raise UsageError(f"two modes answer two questions and are not compared: {asked}")
@@ -83,7 +85,7 @@ def compare_trees(before: CallTree, after: CallTree, smallest_share: float) -> T
     nodes = flat(_joint(before, after), weigh)
     captures, samples = before.captures + after.captures, before.samples + after.samples
     joint = replace(before, captures=captures, samples=samples, nodes=nodes, waits=(), packages=())
-    drawn = narrowed(joint, smallest_share, weigh)
+    drawn, _ = fitted(joint, smallest_share, most_nodes, weigh)
     changes = tuple(_change(node, drawn.root, before, after) for node in drawn.nodes)
     return TreeDifference(drawn, before.captures, changes)
 
