@@ -33,6 +33,7 @@ from layers.evidence.store_database import (
     ANOTHER_FOLDER,
     PATIENCE_S,
     SharedDatabase,
+    TableContent,
     create_database,
     explained,
 )
@@ -154,6 +155,10 @@ class Investigation:
             return read_finding(row, measurements, [artifacts[id] for id in artifact_ids.get(row["id"], [])])
 
         return [self._read(read, row, "findings") for row in rows]
+
+    def tables(self) -> Iterator[TableContent]:
+        """Every table and view as it stands in the file; take one at a time."""
+        return self._database.contents()
 
     def new_artifact(self, name: str) -> Path:
         """Reserve an empty file in artifacts/ under this name, or name-2, name-3, ... where it is taken."""

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,6 +56,16 @@ ADVICE = {
 faults of perfkit and pass through."""
 
 
+@dataclass(frozen=True, slots=True)
+class TableContent:
+    """A table or view: its columns in order, their declared types (`` where none is), its rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
 class SharedDatabase:
     """An open investigation.db; `tables` is its sqlite-utils view."""
 
@@ -88,6 +99,20 @@ class SharedDatabase:
         """All rows that a SELECT gives."""
         with explained(self.path):
             return list(self.tables.query(sql, parameters))
+
+    def contents(self) -> Iterator[TableContent]:
+        """Every table and view with its rows, which are read as they are asked for; take one at a time."""
+        wanted = "type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        for row in self.query(f"SELECT name FROM sqlite_master WHERE {wanted} ORDER BY type, name"):
+            name = row["name"]
+            columns = self.query("SELECT name, type FROM pragma_table_info(?)", (name,))
+            names = tuple(column["name"] for column in columns)
+            types = tuple(column["type"].upper() for column in columns)
+            yield TableContent(name, names, types, self._rows(name))
+
+    def _rows(self, table: str) -> Iterator[tuple[Any, ...]]:
+        with explained(self.path):
+            yield from self.tables.execute(f'SELECT * FROM "{table}"')
 
     def _prepare(self, journal: Journal) -> None:
         patiently(lambda: refuse_foreign(self.path, self.tables), self._patience_s)

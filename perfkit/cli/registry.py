@@ -47,6 +47,7 @@ COMMANDS = (
     Command("layer5", "The same as regress.", "regress"),
     Command("engine", "Start the bundled speech engine, to try perfkit on."),
     Command("report", "Write the findings report of an investigation."),
+    Command("export", "Write its tables as CSV or Parquet."),
     Command("explain", "Explain a guard or a symptom: what it means, what to do."),
     Command("guards", "List every guard that perfkit checks."),
     Command("methodology", "The method in words, with every trap it knows."),
