@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from layers.evidence.finding import FindingKind, Strength
+from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 from layers.layer2_stacks.choice import Choice
@@ -209,3 +210,10 @@ def test_one_capture_that_decides_is_no_strong_word_however_many_stand_beside_it
     assert "490 ticks in 1 capture" not in result.verdict.because
     (few,) = [g for g in result.guards if g.code == "PK218"]
     assert few.fired and few.message == "499 ticks in 1 capture"
+
+
+def test_a_void_guard_on_the_recording_leaves_no_finding_at_all() -> None:
+    nothing = Checked("PK250", "made-up", Effect.VOID, True, "nothing was recorded")
+    result = judge(watched(3, stack(QUEUE, 499)), before=watched(3, stack(BURN, 499)), more_guards=[nothing])
+    assert (result.verdict.word, result.verdict.exit_code) == ("void", Exit.INVALID)
+    assert result.findings == [] and "nothing was recorded" in result.verdict.because

@@ -52,39 +52,26 @@ def judge(
     `unread`: files that could not be read; `more_guards`: what whoever recorded found on the recording.
     """
     weighed = weigh(captures, choice)
-    guards = [*weighed.guards, *more_guards]
     reading = weighed.reading
-    files = list(map(artifact_of, [*captures, *before, *later]))
+    compared = compare_weighed(weigh(before), weighed, reading) if before and reading else None
+    over_time = compare_weighed(weighed, weigh(later), reading) if later and reading else None
+    sides = [side for side in (compared, over_time) if side is not None]
+    guards = [*weighed.guards, *more_guards, *(g for side in sides for g in side.guards)]
+    files = map(artifact_of, [*captures, *before, *later])
+    of_captures = (weighed.captures, weighed.analyses, reading)
+    told = sections(*of_captures, target, unread, compared, over_time, files)
     if reading is None:
-        told = sections(weighed.captures, weighed.analyses, None, target, unread, files=files)
         return Result(COMMAND, _void(weighed), guards, sections=told)
     facts = Facts(tuple(weighed.sound), weighed.analyses, reading)
     of_thread = apply_guards(THREAD_GUARDS, facts)
     concerning = [*_of_sound(weighed), *more_guards, *of_thread]
     artifacts = [artifact_of(c.capture) for c in weighed.sound]
     measured = list(thread_measurements(reading, artifacts))
-    compared = compare_weighed(weigh(before), weighed, reading) if before else None
-    over_time = compare_weighed(weighed, weigh(later), reading) if later else None
     found = findings_of(reading, concerning, measured, artifacts, kernel_agrees=_kernel_agrees(facts))
-    found += over_time_findings(over_time) if over_time else []
-    found += comparison_findings(compared) if compared else []
-    return Result(
-        command=COMMAND,
-        verdict=_verdict(reading, concerning),
-        guards=[*guards, *of_thread, *(g for c in (compared, over_time) if c is not None for g in c.guards)],
-        measurements=measured,
-        findings=found,
-        sections=sections(
-            weighed.captures,
-            weighed.analyses,
-            reading,
-            target,
-            unread,
-            compared=compared,
-            later=over_time,
-            files=files,
-        ),
-    )
+    if found:  # none: the result is void, and so is what it is compared with
+        found += over_time_findings(over_time) if over_time else []
+        found += comparison_findings(compared) if compared else []
+    return Result(COMMAND, _verdict(reading, concerning), [*guards, *of_thread], measured, found, told)
 
 
 def _of_sound(weighed: Weighed) -> list[Checked]:

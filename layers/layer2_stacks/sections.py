@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,12 +27,13 @@ def sections(
     reading: Reading | None,
     target: Target | None,
     unread: Sequence[str],
-    *,
     compared: Comparison | None = None,
     later: Comparison | None = None,
-    files: Sequence[Artifact] = (),
+    files: Iterable[Artifact] = (),
 ) -> dict[str, Any]:
-    """`captures` are all that were given, `scopes` those of the sound ones, by mode."""
+    """`captures` are all that were given, `scopes` those of the sound ones, by mode; `files` all that were read
+    for it."""
+    lost = [*unread, *(loss for one in captures for loss in _losses(one))]
     told = {
         "captures": [_capture(one) for one in captures],
         "scopes": [_scope(scope, a, reading) for a in analyses for scope in a.scopes],
@@ -41,7 +42,7 @@ def sections(
         "comparison": _comparison(compared) if compared else None,
         "later": _comparison(later) if later else None,
         "files": [msgspec.to_builtins(file) for file in dict.fromkeys(files)],
-        "lost": [visible(text) for text in (*unread, *(loss for one in captures for loss in _losses(one)))],
+        "lost": list(map(visible, lost)),
     }
     return dict(clipped(told))
 
