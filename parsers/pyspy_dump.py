@@ -50,6 +50,4 @@ def parse_dump(text: bytes, source: str) -> tuple[DumpedThread, ...]:
 
 def _thread(thread: _Thread) -> DumpedThread:
     frames = tuple(Frame(f.name, f.filename, f.line or None) for f in reversed(thread.frames))
-    return DumpedThread(
-        thread.os_thread_id, thread.thread_name or "", thread.active, thread.owns_gil, frames
-    )
+    return DumpedThread(thread.os_thread_id, thread.thread_name or "", thread.active, thread.owns_gil, frames)

@@ -24,6 +24,7 @@ COUNT = re.compile(r"(?:(?P<stack>.*) |^ ?)(?P<count>[0-9]{1,18})\Z", re.DOTALL)
 """One column of counts, of what an int64 holds."""
 PROCESS = re.compile(r'process ([0-9]{1,10}):"')
 THREAD = re.compile(r"thread \(([0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:: ([^;]*))?(?:;|\Z)")
+THREAD_NAME = re.compile(r"thread \(([0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:: (.*))?", re.DOTALL)
 HEADER = re.compile(r'process [0-9]{1,10}:"|thread \((?:[0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:[:;]| )')
 LINE = re.compile(r":([0-9]{1,9})\Z")
 
@@ -61,6 +62,14 @@ def read_frame(text: str) -> Frame:
     if found is None:
         return Frame(text[:opens], inside, None)
     return Frame(text[:opens], inside[: found.start()], int(found[1]))
+
+
+def read_header(text: str) -> ProcessName | ThreadName | None:
+    """What a whole segment names, a process or a thread; None where it is neither."""
+    if (head := PROCESS.match(text)) and text.endswith('"') and len(text) > head.end():
+        return ProcessName(int(head[1]), text[head.end() : -1])
+    found = THREAD_NAME.fullmatch(text)
+    return ThreadName(found[1], found[2] or "") if found else None
 
 
 def _processes(text: str) -> tuple[tuple[ProcessName, ...], int]:

@@ -4,7 +4,8 @@ The better file of the two: names are JSON strings, so nothing in them can be mi
 without --threads, and the order shows how far samples depend on each other. Threads are not aligned: every
 profile starts at 0 and samples that py-spy dropped as idle leave no gap. Only what weighs all samples alike
 is read, since a share here counts samples: other tools' profiles of events, of bytes or of uneven weights are
-named as lost. A cut or damaged JSON text is refused whole.
+named as lost. A cut or damaged JSON text is refused whole. With --threads and --subprocesses py-spy puts
+the names of thread and processes in front of the frames as well, as in raw text: they are read as such.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
+from parsers.pyspy_grammar import read_header
 from parsers.stack_model import Frame, ProcessName, RecordedStacks, Stack, ThreadName
 from parsers.text_stream import READ_BYTES, TextStream, open_text
 
@@ -109,6 +111,10 @@ class _Reading:
 
     def __init__(self, frames: Sequence[_Frame], losses: list[Loss]) -> None:
         self._frames = [Frame(f.name, f.file or "", f.line or None) for f in frames]
+        headers = (
+            (at, read_header(frame.function)) for at, frame in enumerate(self._frames) if not frame.file
+        )
+        self._headers = {at: header for at, header in headers if header is not None}
         self._index: dict[tuple[tuple[ProcessName, ...], ThreadName | None, tuple[int, ...]], int] = {}
         self._counts: list[int] = []
         self.series: list[tuple[int, ...]] = []
@@ -123,7 +129,7 @@ class _Reading:
         sound = [tuple(sample) for sample in profile.samples if self._known(sample)]
         if lost := len(profile.samples) - len(sound):
             self._lose(f"profile {profile.name!r}: {lost} samples name a frame that is not there", lost)
-        self.series.append(tuple(self._count(processes, thread, sample) for sample in sound))
+        self.series.append(tuple(self._count(*self._headed(processes, thread, sample)) for sample in sound))
         return True
 
     def stacks(self) -> list[Stack]:
@@ -132,6 +138,16 @@ class _Reading:
             Stack(processes, thread, tuple(self._frames[i] for i in sample), count)
             for (processes, thread, sample), count in zip(self._index, self._counts, strict=True)
         ]
+
+    def _headed(
+        self, processes: tuple[ProcessName, ...], thread: ThreadName | None, sample: tuple[int, ...]
+    ) -> tuple[tuple[ProcessName, ...], ThreadName | None, tuple[int, ...]]:
+        """What stands in front of a sample's frames, which says more than the profile's name; the rest."""
+        start = next((n for n, at in enumerate(sample) if at not in self._headers), len(sample))
+        front = [self._headers[at] for at in sample[:start]]
+        named = tuple(header for header in front if isinstance(header, ProcessName))
+        threads = [header for header in front if isinstance(header, ThreadName)]
+        return named or processes, threads[-1] if threads else thread, sample[start:]
 
     def _known(self, sample: list[int]) -> bool:
         return not sample or (min(sample) >= 0 and max(sample) < len(self._frames))

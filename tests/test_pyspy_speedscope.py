@@ -48,6 +48,33 @@ def test_threads_and_processes_stay_apart(tmp_path: Path) -> None:
     ]
 
 
+def test_names_in_front_of_the_frames_are_the_thread_and_its_processes(tmp_path: Path) -> None:
+    fronts = ['process 4:"python a"', 'process 5:"python -c main;x"', "thread (7): a;b", "loop"]
+    frames = [{"name": name, "file": "", "line": 0} for name in fronts]
+    path = tmp_path / "made.json"
+    named = profile([[0, 1, 2, 3], [3, 2]], name='Process 5 Thread 7 "a;b"')
+    path.write_text(json.dumps({"profiles": [named], "shared": {"frames": frames}}))
+    whole, alone = read_speedscope(str(path)).stacks
+    assert whole.processes == (ProcessName(4, "python a"), ProcessName(5, "python -c main;x"))
+    assert (whole.thread, whole.frames) == (ThreadName("7", "a;b"), (Frame("loop", "", None),))
+    assert alone.processes == (ProcessName(5, ""),)
+    assert alone.frames == (Frame("loop", "", None), Frame("thread (7): a;b", "", None))
+
+
+@pytest.mark.parametrize(
+    "name", ["threading (7)", "thread (x)", 'process 4:"', 'process x:"a"', "thread (7) x"]
+)
+def test_frames_that_only_look_alike_stay_frames(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "made.json"
+    path.write_text(json.dumps({"profiles": [profile([[0]])], "shared": {"frames": [{"name": name}]}}))
+    assert read_speedscope(str(path)).stacks[0].frames == (Frame(name, "", None),)
+
+
+def test_a_profile_named_by_its_process_alone_has_no_thread(tmp_path: Path) -> None:
+    found = read(tmp_path, profile([[0]], name="Process 4"), profile([[0]], name=""))
+    assert [(s.processes, s.thread) for s in found.stacks] == [((ProcessName(4, ""),), None), ((), None)]
+
+
 def test_old_files_without_a_unit_are_counted_and_have_no_interval(tmp_path: Path) -> None:
     found = read(tmp_path, profile([[0], [0]], unit="none", weights=[1.0, 1.0]))
     assert (found.samples, found.interval_s) == (2, None)
