@@ -92,6 +92,11 @@ def test_a_point_that_served_nothing_is_void_and_says_what_came() -> None:
     assert told.message == "0 of 6 served: 4 shed, 2 empty"
 
 
+def test_slots_between_requests_that_all_fail_at_once_are_not_the_clients_fault() -> None:
+    failed = sweep_pass(counts=Counts(0, 0, 9, 9, {"closed-without-answer": 9}), in_flight=2.0, timings={})
+    assert fired(failed) == ["PK305"]
+
+
 def test_passes_of_other_tools_are_not_judged_by_what_they_did_not_record() -> None:
     imported = sweep_pass(client=None, in_flight=6.0, counts=Counts(10, 0, 0, None, {"ok": 10}))
     assert [checked.code for checked in checks(imported)] == ["PK305"]

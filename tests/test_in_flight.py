@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.collectors.load.records import RequestRecord
+from layers.collectors.load.records import Outcome, Phase, RequestRecord
 from layers.layer3_sweep.in_flight import DIP_NS, in_flight_steps, longest_steady, mean_in_flight
 from tests.sweep_builders import NS_PER_MS, record
 
@@ -39,6 +39,20 @@ def test_the_mean_is_weighted_by_time(spans: list[tuple[int, int]], start: int, 
 def test_attempts_that_were_never_sent_or_never_ended_are_not_in_flight() -> None:
     never = [record(0, 0, 10, sent_ns=None), record(1, 0, 10, end_ns=None)]
     assert len(in_flight_steps([*never, record(2, 0, 10)]).at_ns) == 2
+
+
+def test_a_request_that_is_tried_again_holds_its_slot_meanwhile() -> None:
+    shed = record(0, 0, 1, outcome=Outcome.SHED)
+    again = record(0, 101, 110, attempt=2, intended_ns=0)
+    steps = in_flight_steps([shed, again, record(1, 110, 130)])
+    assert mean_in_flight(steps, 0, 130 * NS_PER_MS) == pytest.approx(1.0)
+    assert longest_steady(steps, 1) == (0, 130 * NS_PER_MS)
+    assert (shed.send_lag_ns, again.send_lag_ns) == (0, None)
+
+
+def test_a_sequence_that_comes_again_in_a_later_part_is_another_request() -> None:
+    warm = [record(0, start, start + 10, phase=Phase.WARMUP) for start in (0, 500)]
+    assert mean_in_flight(in_flight_steps(warm), 0, 1000 * NS_PER_MS) == pytest.approx(0.02)
 
 
 def test_a_steady_stretch_leaves_ramp_and_drain_out() -> None:

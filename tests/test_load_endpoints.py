@@ -131,6 +131,26 @@ def test_a_whole_answer_has_a_text_and_no_times() -> None:
     assert (reading.outcome, reading.text, reading.event_ns) == (Outcome.OK, "hi", ())
 
 
+@pytest.mark.parametrize("count", [-1, 10**12, 10**400])
+def test_what_cannot_be_a_number_of_tokens_is_not_told(count: int) -> None:
+    told = delta(content="hi") | {"usage": {"completion_tokens": count, "prompt_tokens": 3}}
+    body = events(told, FINISH, "[DONE]")
+    reading = endpoint("chat").read(Answer(200, SSE, cut(body, [])))
+    assert reading.usage == Usage(3, None) and reading.outcome is Outcome.OK
+    assert all(tokens >= 0 for tokens in reading.event_tokens)
+
+
+def test_running_counts_that_fall_tell_no_tokens_of_an_event() -> None:
+    falling = (1, 4, 2)
+    counted = [delta(content="a") | {"usage": {"completion_tokens": n}} for n in falling]
+    reading = endpoint("chat").read(Answer(200, SSE, cut(events(*counted, FINISH, COUNT, "[DONE]"), [])))
+    assert reading.event_tokens == () and len(reading.event_ns) == 3
+    counts = enumerate(falling, 1)
+    parts = [{"text": "x" * n, "meta_info": {"completion_tokens": c}} for n, c in counts]
+    reading = endpoint("sglang-generate").read(Answer(200, SSE, cut(events(*parts, "[DONE]"), [])))
+    assert reading.event_tokens == () and len(reading.event_ns) == 3
+
+
 def test_completions_stream_text() -> None:
     body = events({"choices": [{"text": "a"}]}, {"choices": [{"text": "b", "finish_reason": "stop"}]})
     reading = endpoint("completions").read(Answer(200, SSE, cut(body, [])))
@@ -206,6 +226,8 @@ def test_the_same_sound_has_one_checksum_bare_with_a_header_and_as_events() -> N
         ("audio/wav", wav(0), Outcome.EMPTY),
         ("audio/wav", wav(9)[:30], Outcome.EMPTY),
         ("application/json", b'{"error":"no voice"}', Outcome.SERVER_ERROR),
+        ("text/html; charset=utf-8", b"<html>log in first</html>", Outcome.PROTOCOL),
+        ("application/xhtml+xml", b"<html/>", Outcome.PROTOCOL),
         ("text/event-stream", events({"audio": "!"}), Outcome.PROTOCOL),
         ("text/event-stream", events({"audio": "AAAA"}), Outcome.TRUNCATED),
     ],

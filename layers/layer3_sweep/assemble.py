@@ -61,14 +61,15 @@ def assemble(
     contents = Contents(folder, plan, recorded, recurring)
     passes, checked = list[SweepPass](), list[tuple[Checked, ...]]()
     for key, parts in recorded.items():
-        lost += _lost(key, parts)
+        name = plan.name_of(key)
+        lost += _lost(name, parts)
         if any(one.records for one in parts):
             try:
                 swept, told = _pass(plan, key, parts, done, contents, floor_ms)
             except InvalidMeasurement as error:
-                lost.append(f"{key}: {error}")
+                lost.append(f"{name}: {error}")
             else:
-                lost += [f"{key}: {told}"] if told else []
+                lost += [f"{name}: {told}"] if told else []
                 passes.append(replace(swept, accuracy=contents.accuracy(key)))
                 setup = _setup(plan, key, parts, done)
                 of_pass = apply_guards(SETUP_GUARDS, setup, scope_of(swept))
@@ -109,14 +110,15 @@ def arms_of(found: Assembled) -> Arms:
     )
 
 
-def _lost(key: PassKey, parts: Sequence[Recorded]) -> list[str]:
-    found = [f"{key}: {loss.what}" for one in parts for loss in one.losses]
-    found += [f"{key}: {problem}" for one in parts for problem in one.problems]
+def _lost(name: str, parts: Sequence[Recorded]) -> list[str]:
+    """What is missing of a pass, each with the name of the pass."""
+    found = [loss.what for one in parts for loss in one.losses]
+    found += [problem for one in parts for problem in one.problems]
     if parts and not parts[-1].part.whole:
-        found.append(f"{key}: cut before its end: perfkit sweep --resume goes on with it")
+        found.append("cut before its end: perfkit sweep --resume goes on with it")
     elif parts and parts[-1].part.error:
-        found.append(f"{key}: {parts[-1].part.ended}: {parts[-1].part.error}")
-    return found
+        found.append(f"{parts[-1].part.ended}: {parts[-1].part.error}")
+    return [f"{name}: {what}" for what in found]
 
 
 def _pass(

@@ -63,6 +63,8 @@ def _in_flight_short(swept: SweepPass) -> Outcome | None:
     asked = swept.load.concurrency
     if asked is None or swept.in_flight is None or swept.client is None:
         return None
+    if swept.counts.told and not swept.counts.ok:
+        return None  # requests that fail at once leave slots empty: that nothing was served says more (PK305)
     share = swept.in_flight / asked
     text = f"{swept.in_flight:.2f} of {asked} in flight ({100 * share:.1f} %, {swept.window.kind} window)"
     steady = swept.window.kind is WindowKind.STEADY

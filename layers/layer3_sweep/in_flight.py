@@ -1,18 +1,20 @@
 """How many requests were in flight, out of when each was sent and when it ended. Pure.
 
-All attempts of all phases count: the server has them to do, whether they are measured or not. In flight is
+All requests of all phases count: the server has them to do, whether they are measured or not. In flight is
 from sending to the end; the time between two requests of a slot is the client's, and shows as a shortfall.
+One that was shed and is tried again after a back-off holds its slot until its last attempt has ended: whoever
+waits for it waits all the time, and Little's law counts it so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from layers.collectors.load.records import RequestRecord
+from layers.collectors.load.records import Phase, RequestRecord
 
 
 class Steps(NamedTuple):
@@ -25,13 +27,29 @@ class Steps(NamedTuple):
 def in_flight_steps(records: Iterable[RequestRecord]) -> Steps:
     """The steps of all that was sent and has an end, in order; at one moment what ends comes first, so that
     a slot that goes on at once never counts twice."""
-    spans = [(r.sent_ns, r.end_ns) for r in records if r.sent_ns is not None and r.end_ns is not None]
+    spans = list(_spans(records))
     starts = np.array([start for start, _ in spans], np.int64)
     ends = np.array([end for _, end in spans], np.int64)
     at_ns = np.concatenate([ends, starts])
     changes = np.concatenate([-np.ones(len(ends), np.int64), np.ones(len(starts), np.int64)])
     order = np.argsort(at_ns, kind="stable")
     return Steps(at_ns[order], np.cumsum(changes[order]))
+
+
+def _spans(records: Iterable[RequestRecord]) -> Iterator[tuple[int, int]]:
+    """From the first sending of each request to the end of its last attempt. Sequences of a warm-up come
+    again in each part of a pass: a first attempt always begins a request."""
+    ended = [(r, r.sent_ns, r.end_ns) for r in records if r.sent_ns is not None and r.end_ns is not None]
+    open_since: dict[tuple[Phase, int], tuple[int, int]] = {}
+    for r, sent_ns, end_ns in sorted(ended, key=lambda one: one[1]):
+        key = r.phase, r.sequence
+        if r.attempt > 1 and key in open_since:
+            open_since[key] = open_since[key][0], end_ns
+            continue
+        if key in open_since:
+            yield open_since[key]
+        open_since[key] = sent_ns, end_ns
+    yield from open_since.values()
 
 
 def mean_in_flight(steps: Steps, start_ns: int, end_ns: int) -> float:

@@ -114,21 +114,21 @@ def _concerning(guards: Sequence[Checked], curve: Curve) -> list[Checked]:
     return [c for c in guards if c.fired and c.effect is not Effect.VOID and c.scope in scopes]
 
 
-def _titles(fired: Sequence[Checked]) -> list[str]:
-    return list(dict.fromkeys(c.title for c in fired))
+def why_void(fired: Sequence[Checked]) -> str:
+    """What void guards found, each with its first pass and how many there are; empty for none."""
+    titles = dict.fromkeys(c.title for c in fired)
+    return first_few(_why_void(title, [c for c in fired if c.title == title]) for title in titles)
 
 
 def _why_void(title: str, fired: Sequence[Checked]) -> str:
-    """What one guard found, the first time that it fired, and how many passes more."""
     first = f"{fired[0].scope}: {fired[0].message}" if fired[0].scope else fired[0].message
     return f"{first}; {title} in {counted(len(fired), 'pass')}" if len(fired) > 1 else first
 
 
 def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:
     fired = [c for c in guards if c.fired and c.effect is Effect.VOID]
-    reasons = [_why_void(title, [c for c in fired if c.title == title]) for title in _titles(fired)]
     late = any(curve.word is CurveClass.CLIENT_LIMITED for curve in analysis.curves)
     word = CurveClass.CLIENT_LIMITED if late else CurveClass.UNDECIDED
-    because = first_few(reasons) or "there is no pass"
+    because = why_void(fired) or "there is no pass"
     step = f"perfkit explain {fired[0].code}" if fired else "a load of at least two points"
     return Verdict(word, False, because, Exit.INVALID, step)

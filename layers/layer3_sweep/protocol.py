@@ -101,6 +101,11 @@ class SweepPlan:
     def arms(self) -> tuple[str, ...]:
         return (SERVER,) if self.control is None else (SERVER, CONTROL)
 
+    def name_of(self, key: PassKey) -> str:
+        """A pass in words, with the settings of its cell where there are several."""
+        settings = ", ".join(f"{name}={value}" for name, value in self.cells[key.cell].items())
+        return f"{settings}, {key}" if settings else f"{key}"
+
     def mix_of(self, cell: int) -> str:
         """The mix that a cell is loaded with; "" for the one data set of all."""
         name = self.cells[cell].get(MIX, "")

@@ -25,6 +25,7 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import clipped, counted, first_few, limit
 from layers.layer3_sweep import measurements as named
 from layers.layer3_sweep.batch_laws import law_text, worth_a_grid
+from layers.layer3_sweep.judge import why_void
 from layers.layer3_sweep.measurements import curve_measurements
 from layers.layer3_sweep.model import Curve, SweepAnalysis
 from layers.layer3_sweep.points import counts_of, scope_of, scope_of_curve, within_budget
@@ -76,8 +77,7 @@ def _verdict(
     word = word_of(found)
     if word == VOID:
         void = [g for g in guards if g.fired and g.effect is Effect.VOID]
-        why = first_few(dict.fromkeys(f"{g.title}: {g.message}" for g in void))
-        because = f"no two cells are left to compare: {why or 'too few passes were run'}"
+        because = f"no two cells are left to compare: {why_void(void) or 'too few passes were run'}"
         step = f"perfkit explain {void[0].code}" if void else "perfkit sweep --resume"
         return Verdict(word, False, because, Exit.INVALID, step)
     directional = word != UNDECIDED and any(g.effect is Effect.DIRECTIONAL for g in standing)

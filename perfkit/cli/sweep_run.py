@@ -166,9 +166,7 @@ class Lines:
 
     def begins(self, key: PassKey, number: int, total: int, processes: int) -> None:
         of = f", {processes} load processes" if processes > 1 else ""
-        cell = ", ".join(f"{name}={value}" for name, value in self.plan.cells[key.cell].items())
-        what = f"{cell}, {key}" if cell else f"{key}"
-        self._place = f"{number:>{len(str(total))}}/{total}  {what}{of}"
+        self._place = f"{number:>{len(str(total))}}/{total}  {self.plan.name_of(key)}{of}"
         self.move(self._place)
 
     def moves(self, progress: Progress) -> None:

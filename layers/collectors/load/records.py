@@ -68,6 +68,16 @@ class Usage:
 
 
 NO_USAGE = Usage()
+MOST_TOKENS = 1_000_000_000
+"""Of one request: what a server says beyond it, or below 0, is no count."""
+
+
+def usage_told(
+    prompt: int | None = None, completion: int | None = None, cached: int | None = None
+) -> Usage:
+    """What a server said, as far as it can be a number of tokens."""
+    counts = (n if n is not None and 0 <= n <= MOST_TOKENS else None for n in (prompt, completion, cached))
+    return Usage(*counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +146,10 @@ class RequestRecord:
 
     @property
     def send_lag_ns(self) -> int | None:
-        """How much later than intended it went out: the client's share of its latency."""
-        return self.sent_ns - self.intended_ns if self.sent_ns is not None else None
+        """How much later than intended it went out: the client's share of its latency. None for a further
+        attempt, which waited for the end of the one before it, and for the back-off that was asked for."""
+        first = self.sent_ns is not None and self.attempt == 1
+        return self.sent_ns - self.intended_ns if first and self.sent_ns is not None else None
 
 
 def last_attempts(records: Sequence[RequestRecord]) -> list[RequestRecord]:

@@ -13,7 +13,7 @@ import msgspec
 
 from layers.collectors.load.endpoints.endpoint import Answer, Reading
 from layers.collectors.load.endpoints.sse import read_events
-from layers.collectors.load.records import NO_USAGE, Outcome, Usage
+from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 
 DONE = b"[DONE]"
 
@@ -82,8 +82,8 @@ class Collected:
         if output:
             self.output = True
             self.event_ns.append(stamp_ns)
-            if chunk.usage is not None and chunk.usage.completion_tokens is not None:
-                self.counts.append(chunk.usage.completion_tokens)
+            if chunk.usage is not None and self.usage.completion_tokens is not None:
+                self.counts.append(self.usage.completion_tokens)
 
     def _take_content(self, choice: Choice) -> bool:
         content = choice.delta or choice.message or Content()
@@ -104,10 +104,9 @@ class Collected:
         )
 
     def _event_tokens(self) -> tuple[int, ...]:
-        """Tokens of each event, where every one of them came with a running count."""
-        if len(self.counts) != len(self.event_ns):
-            return ()
-        return tuple(b - a for a, b in zip([0, *self.counts], self.counts, strict=False))
+        """Tokens of each event, where every one of them came with a running count, and none fell."""
+        told = tuple(b - a for a, b in zip([0, *self.counts], self.counts, strict=False))
+        return told if len(told) == len(self.event_ns) and min(told, default=0) >= 0 else ()
 
 
 def read_answer(answer: Answer) -> Reading:
@@ -156,7 +155,8 @@ def stream_outcome(whole: bool, left: bytes) -> tuple[Outcome, str]:
 
 def usage_of(tokens: Tokens) -> Usage:
     details = tokens.prompt_tokens_details
-    return Usage(tokens.prompt_tokens, tokens.completion_tokens, details.cached_tokens if details else None)
+    cached = details.cached_tokens if details else None
+    return usage_told(tokens.prompt_tokens, tokens.completion_tokens, cached)
 
 
 def error_of(value: Any) -> str:

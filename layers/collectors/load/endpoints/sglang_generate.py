@@ -17,7 +17,7 @@ from layers.collectors.load.endpoints.openai_stream import DONE, error_of, strea
 from layers.collectors.load.endpoints.sse import read_events
 from layers.collectors.load.item import Item
 from layers.collectors.load.plan import EndpointChoice
-from layers.collectors.load.records import NO_USAGE, Outcome, Usage
+from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 from parsers.errors import UsageError
 
 
@@ -95,7 +95,7 @@ def _read_stream(pieces: Sequence[Piece]) -> Reading:
             return Reading(Outcome.SERVER_ERROR, error_of(part.error), tuple(stamps), tuple(tokens))
         last = part.meta_info or last
         longer = part.text if part.text.startswith(text) else text + part.text
-        total = last.completion_tokens if last and last.completion_tokens is not None else None
+        total = _about(last)[0].completion_tokens
         if longer != text or (total is not None and total > counted):
             stamps.append(event.stamp_ns)
             tokens.append((total or 0) - counted)
@@ -105,7 +105,8 @@ def _read_stream(pieces: Sequence[Piece]) -> Reading:
     outcome, error_text = stream_outcome(done or bool(finish), split.left)
     if outcome is Outcome.OK and not stamps:
         outcome, error_text = Outcome.EMPTY, "a stream without one token"
-    known = tuple(tokens) if usage.completion_tokens is not None else ()
+    told = usage.completion_tokens is not None and min(tokens, default=0) >= 0
+    known = tuple(tokens) if told else ()
     return Reading(outcome, error_text, tuple(stamps), known, usage, finish, text, server_id=server_id)
 
 
@@ -114,5 +115,5 @@ def _about(meta: Meta | None) -> tuple[Usage, str, str]:
         return NO_USAGE, "", ""
     reason = meta.finish_reason
     finish = str(reason.get("type", "")) if isinstance(reason, dict) else str(reason or "")
-    usage = Usage(meta.prompt_tokens, meta.completion_tokens, meta.cached_tokens)
+    usage = usage_told(meta.prompt_tokens, meta.completion_tokens, meta.cached_tokens)
     return usage, finish, meta.id or ""

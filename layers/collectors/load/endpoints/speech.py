@@ -73,6 +73,8 @@ class Speech:
         if "application/json" in kind:
             return Reading(Outcome.SERVER_ERROR, error_text(answer.body))
         if "text/event-stream" not in kind:
+            if kind.startswith("text/") or "xml" in kind:
+                return Reading(Outcome.PROTOCOL, f"what came is {kind}, no audio")
             return self._read_audio(answer.pieces, kind)
         pieces, outcome, error = _decoded(answer.pieces)
         reading = self._read_audio(pieces, kind)

@@ -20,7 +20,7 @@ from layers.collectors.load.endpoints.openai_stream import DONE
 from layers.collectors.load.endpoints.sse import read_events
 from layers.collectors.load.item import Item
 from layers.collectors.load.plan import EndpointChoice
-from layers.collectors.load.records import NO_USAGE, Outcome, Usage
+from layers.collectors.load.records import Outcome, usage_told
 from parsers.errors import UsageError
 
 FIELD = re.compile(r"\{(\w+)\}")
@@ -73,7 +73,7 @@ class Template:
         self, pieces: list[Piece], texts: list[str], tokens: int | None, *, timed: bool = True
     ) -> Reading:
         said = [piece.stamp_ns for piece, text in zip(pieces, texts, strict=True) if text]
-        usage = Usage(completion_tokens=tokens) if tokens is not None else NO_USAGE
+        usage = usage_told(completion=tokens)
         outcome = Outcome.OK if said else Outcome.EMPTY
         stamps = tuple(said) if timed and self._stream else ()
         return Reading(outcome, event_ns=stamps, usage=usage, text="".join(texts))

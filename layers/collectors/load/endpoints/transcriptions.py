@@ -22,7 +22,7 @@ from layers.collectors.load.endpoints.wav import watermarked
 from layers.collectors.load.item import Item
 from layers.collectors.load.outcomes import error_text
 from layers.collectors.load.plan import EndpointChoice
-from layers.collectors.load.records import NO_USAGE, Outcome, Usage
+from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 from parsers.errors import UnreadableInput, UsageError
 
 BOUNDARY = "perfkit-boundary-7c1f0a5e9b3d4826"
@@ -136,4 +136,4 @@ def _read_events(split: Events) -> Reading:
 
 def _usage(part: Part) -> Usage:
     counted = part.usage or Counted()
-    return Usage(counted.input_tokens, counted.output_tokens)
+    return usage_told(counted.input_tokens, counted.output_tokens)
