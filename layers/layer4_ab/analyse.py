@@ -19,6 +19,7 @@ from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, THROUGHPUT, un
 from layers.layer4_ab.model import AbAnalysis, Arm, Effect, Metric, Pair, Question, Recorded, Round
 from layers.layer4_ab.order import Shift, drift, order_effect
 from layers.layer4_ab.pairing import Paired, chosen_load, loads_of, paired, starts_of
+from layers.layer4_ab.startup import startup_gate
 from layers.layer4_ab.treatment import counts
 from parsers.errors import UsageError
 
@@ -58,10 +59,8 @@ def analyse(
     family = with_holm([*others, *elsewhere])
     others, elsewhere = list(family[: len(others)]), list(family[len(others) :])
     primary, kept = effect(metric), [one.swept for s in found.starts for one in s.kept]
-    counted = [
-        counts(patterns, a, b, beside.logs_a, beside.logs_b)
-        for patterns in (question.ran, question.unblocked)
-    ]
+    logs_a, logs_b = beside.logs_a or a.logs, beside.logs_b or b.logs
+    counted = [counts(patterns, a, b, logs_a, logs_b) for patterns in (question.ran, question.unblocked)]
     return AbAnalysis(
         question=question,
         a=a,
@@ -85,7 +84,9 @@ def analyse(
         data_differences=data_differences(*here),
         treatment=counted[0],
         unblocked=counted[1],
-        gates=gates(found.starts, _kept(here[0]), _kept(here[1]), primary, others),
+        gates=gates(
+            startup_gate(found.starts, logs_a, logs_b), _kept(here[0]), _kept(here[1]), primary, others
+        ),
     )
 
 

@@ -49,6 +49,7 @@ def read_arm(arm: Arm, names: Sequence[str], where: Sequence[str], starts: Start
         counters=counters,
         artifacts=tuple(artifact for part in parts for artifact in part.artifacts),
         starts_told=all(part.starts_told for part in parts),
+        logs=tuple(path for part in parts for path in part.logs),
     )
 
 

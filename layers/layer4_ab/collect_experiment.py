@@ -62,4 +62,5 @@ def _joined(parts: Sequence[Recorded], lost: Sequence[str]) -> Recorded:
         artifacts=tuple(chain.from_iterable(part.artifacts for part in parts)),
         starts_told=True,
         changes=tuple(chain.from_iterable(part.changes for part in parts)),
+        logs=tuple(chain.from_iterable(part.logs for part in parts)),
     )

@@ -57,6 +57,7 @@ def sweep_rounds(arm: Arm, folder: Path, sound: Path | None = None) -> Recorded:
         counters=_grown(found),
         artifacts=found.artifacts,
         starts_told=plan.subject.starts,
+        logs=tuple(str(path) for path in sorted(folder.glob("server-*.log")) if path.stat().st_size),
     )
 
 

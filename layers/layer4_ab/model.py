@@ -85,6 +85,8 @@ class Recorded:
     starts_told: bool = False
     """whether the recording itself says which runs shared a server"""
     changes: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    """of its servers, by path, where perfkit started them"""
 
 
 @dataclass(frozen=True, slots=True)
