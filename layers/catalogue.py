@@ -39,6 +39,7 @@ from layers.layer4_ab.guards_arms import ARM_GUARDS
 from layers.layer4_ab.guards_pairs import PAIR_GUARDS
 from layers.layer5_regression.guards import OUTPUT_GUARDS
 from layers.layer5_regression.guards_collected import COLLECTED_GUARDS
+from layers.layer5_regression.key_judge import KEY_GUARDS
 from layers.preflight.guards import PREFLIGHT_GUARDS
 from layers.preflight.judge_difference import DIFFERENCE_GUARDS
 from layers.preflight.watch_guards import WATCH_GUARDS
@@ -117,6 +118,7 @@ CATALOGUE = gather(
     ARM_GUARDS,
     OUTPUT_GUARDS,
     COLLECTED_GUARDS,
+    KEY_GUARDS,
 )
 
 

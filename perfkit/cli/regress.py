@@ -48,6 +48,7 @@ def regress(
     timeout: asked.Timeout = None,
     resume: ask.Resume = False,
     model_config: ask.ModelConfig = None,
+    key_layer: ask.KeyLayer = None,
     tolerant: ask.Tolerant = False,
     margin: ask.Margin = ask.DEFAULT_MARGIN_PCT,
     max_lsb: ask.MaxLsb = ask.DEFAULT_MAX_LSB,
@@ -69,6 +70,9 @@ def regress(
     from perfkit.cli.regress_view import show_regress
 
     started = datetime.now(UTC)
+    if key_layer is not None:
+        ask.refuse_with_keys({"--a": a, "--set": set_, "--vs": vs, "--server": server, "--launch": launch})
+        return _key_layer(key_layer, started, json, None if no_record else investigation)
     chosen = ask.judging(tolerant, margin, max_lsb, model_config)
     if a or b or aa:
         arms, chosen = _from_files(a or [], b or [], aa or [], chosen, investigation)
@@ -102,6 +106,21 @@ def regress(
             record_result(investigation, result, started, _artifacts(analysis))
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=json, show=show_regress)
+    return code
+
+
+def _key_layer(command: str, started: datetime, json: bool, investigation: Path | None) -> int:
+    """The other layer: keys by what they must hold."""
+    from layers.layer5_regression.key_judge import judge_keys
+    from layers.layer5_regression.key_layer import look_at_keys
+    from perfkit.cli.regress_view import show_keys
+
+    result = judge_keys(look_at_keys(command))
+    try:
+        if investigation is not None:
+            record_result(investigation, result, started)
+    finally:  # what was found is shown even where it cannot be kept
+        code = output.finish(result, as_json=json, show=show_keys)
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,6 +77,10 @@ ModelConfig = Annotated[
         "--model-config", metavar="FILE", help="config.json: a model with an encoder is asked more."
     ),
 ]
+KeyLayer = Annotated[
+    str | None,
+    typer.Option("--key-layer", metavar="COMMAND", help="Judge the keys of a cache, asked of this program."),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the latest collection here.")]
 
 
@@ -90,3 +95,9 @@ def judging(tolerant: bool, margin_pct: float, max_lsb: float, config: Path | No
         raise UsageError(f"--max-lsb {max_lsb:g}: give 0 or more")
     evidence = evidence_of(read_config(config)) if config is not None else ()
     return Options(not tolerant, margin_pct / 100, max_lsb, evidence)
+
+
+def refuse_with_keys(given: Mapping[str, object]) -> None:
+    """UsageError where --key-layer comes with outputs: each layer is a result of its own."""
+    if named := [name for name, value in given.items() if value]:
+        raise UsageError(f"--key-layer: keys are judged by themselves; leave out {', '.join(named)}")

@@ -102,3 +102,19 @@ def _show_control(trials: Sequence[Entry]) -> None:
         told = [f"{one['planted']}: {one['caught']:,} of {one['times']:,}" for one in trials]
         output.line()
         output.paragraph("self-test", f"planted and caught: {'; '.join(told)}")
+
+
+def show_keys(result: Result) -> None:
+    """Print the properties of keys."""
+    show_headline(result)
+    layer = result.sections["key_layer"]
+    output.line()
+    for one in layer["properties"]:
+        output.paragraph("holds" if one["holds"] else "BROKEN", f"{one['name']}: {one['seen']}")
+    told = [f"{one['planted']}: {'caught' if one['caught'] else 'MISSED'}" for one in layer["control"]]
+    output.line()
+    output.paragraph("self-test", f"planted: {'; '.join(told)}")
+    show_checks(result.guards)
+    output.line()
+    show_strength(result)
+    show_what_explains(result.guards)
