@@ -14,8 +14,9 @@ from layers.layer2_stacks.model import Share
 from layers.layer2_stacks.shares import COCHRAN_HITS
 from layers.layer2_stacks.tree import CallTree, Node, NodeKind
 from layers.layer2_stacks.tree_difference import Change, TreeDifference, Trend, compare_trees
+from reports.flame_head import Key
 from reports.flame_layout import short_place, spans
-from reports.flame_page import Box, Key, Page, page_svg
+from reports.flame_page import Box, Page, page_svg
 from reports.flame_svg import MOST_BOXES, PLAIN, QUESTIONS, REST, SMALLEST_SHARE
 
 MIDDLING, LARGE = 0.02, 0.10

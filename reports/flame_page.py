@@ -10,12 +10,11 @@ data: escaped, on one line, and cut in the middle where they are very long.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from textwrap import wrap
 
 from layers.evidence.wording import visible
+from reports.flame_head import EDGE_PIXELS, NARROW, TEXT_CHARACTERS, WIDE, Key, head
 from reports.flame_script import SCRIPT
 from reports.flame_style import NARROW_MORE, style
 from reports.markdown import shorten
@@ -23,15 +22,10 @@ from reports.markdown import shorten
 ROW_PIXELS = 18
 BOX_PIXELS = 17
 """A row but for the line between rows."""
-EDGE_PIXELS = 8
-TITLE_PIXELS, LINE_PIXELS, KEY_PIXELS = 22, 17, 20
 FIND_PIXELS, SAID_PIXELS = 34, 68
 """Heights: the field to search in; what was found, and three lines about the box that is pointed at."""
-LETTER_PIXELS, TITLE_LETTER_PIXELS = 6.4, 8.6
-"""Wide letters of 12 and of bold 15 pixels, on average."""
-SWATCH_PIXELS, GAP_PIXELS = 17, 16
-NAME_CHARACTERS, PLACE_CHARACTERS, TEXT_CHARACTERS, KEY_CHARACTERS = 120, 60, 500, 40
-"""Of a box's text, of a line of its tooltip or of the title, of a key: what there is room for."""
+NAME_CHARACTERS, PLACE_CHARACTERS = 120, 60
+"""Of a box's text: what there is room for."""
 STILL = "Open this file in a browser to search, to zoom and to see the numbers of a box."
 HINT = (
     "Point at a box for its numbers. Click it, or press Enter, to zoom in; Escape shows all again. "
@@ -39,14 +33,6 @@ HINT = (
 )
 FIND = "function or file.py:line"
 ALL = "whole tree"
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A colour and what it means; `look` is a name of `flame_style.LOOKS`."""
-
-    look: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +65,11 @@ class Page:
     boxes: tuple[Box, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """One of the two layouts of what stands above the boxes."""
-
-    name: str
-    width: int
-    hidden: str
-
-
-LAYOUTS = (_Layout("wide", 740, ""), _Layout("narrow", 366, ' display="none"'))
-"""In pixels: what a report's page and a phone have room for."""
-
-
 def page_svg(page: Page) -> str:
     """The SVG's text. Its id is made of what it shows, so that a page may hold several."""
     drawn = "\n".join(map(_box, page.boxes))
     name = f"flame-{hashlib.sha256((page.title + drawn).encode('utf-8', 'replace')).hexdigest()[:12]}"
-    heads = [_head(page, layout) for layout in LAYOUTS]
+    heads = [head(page.title, page.about, page.keys, layout) for layout in (WIDE, NARROW)]
     below = FIND_PIXELS + SAID_PIXELS
     rows = max(box.row for box in page.boxes) + 1
     wide, narrow = (height + below + rows * ROW_PIXELS + EDGE_PIXELS for _, height in heads)
@@ -119,32 +92,6 @@ def page_svg(page: Page) -> str:
 def _safe(text: str, limit: int = TEXT_CHARACTERS) -> str:
     """Foreign text for an attribute or a text: on one line, cut, escaped."""
     return escape(shorten(visible(shorten(text, limit)), limit))
-
-
-def _head(page: Page, layout: _Layout) -> tuple[str, int]:
-    """Title, lines and keys of one layout, and their height in pixels."""
-    texts, y = [], EDGE_PIXELS
-    for line in _wrapped([page.title], layout.width / TITLE_LETTER_PIXELS):
-        texts.append(f'<text class="title" x="{EDGE_PIXELS}" y="{y + 15}">{escape(line)}</text>')
-        y += TITLE_PIXELS
-    for line in _wrapped(page.about, layout.width / LETTER_PIXELS):
-        texts.append(f'<text class="faint" x="{EDGE_PIXELS}" y="{y + 12}">{escape(line)}</text>')
-        y += LINE_PIXELS
-    x = float(EDGE_PIXELS)
-    for key in page.keys:
-        text = shorten(visible(key.text), KEY_CHARACTERS)
-        taken = SWATCH_PIXELS + len(text) * LETTER_PIXELS + GAP_PIXELS
-        if x > EDGE_PIXELS and x + taken > layout.width:
-            x, y = float(EDGE_PIXELS), y + KEY_PIXELS
-        texts.append(f'<rect class="key {key.look}" x="{x:.0f}" y="{y + 5}" width="12" height="12"/>')
-        texts.append(f'<text x="{x + SWATCH_PIXELS:.0f}" y="{y + 15}">{escape(text)}</text>')
-        x += taken
-    y += KEY_PIXELS + EDGE_PIXELS if page.keys else EDGE_PIXELS
-    return f'<g class="{layout.name}"{layout.hidden}>{"".join(texts)}</g>', y
-
-
-def _wrapped(texts: Iterable[str], characters: float) -> list[str]:
-    return [line for text in texts for line in wrap(visible(shorten(text, TEXT_CHARACTERS)), int(characters))]
 
 
 def _controls() -> str:

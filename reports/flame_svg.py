@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from layers.evidence.wording import counted, exact_pct, limit, pct
 from layers.layer2_stacks.model import Mode, WaitKind
 from layers.layer2_stacks.tree import CallTree, Node, NodeKind, fitted
+from reports.flame_head import Key
 from reports.flame_layout import short_place, spans
-from reports.flame_page import Box, Key, Page, page_svg
+from reports.flame_page import Box, Page, page_svg
 from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.001

@@ -157,14 +157,14 @@ def write_exports(wanted: Exports, drawn: Drawn) -> None:
     if wanted.flame:
         for picture in drawn.flames:
             _say_written(_beside(wanted.flame, picture.mode, drawn), picture.svg)
+    for path, text in ((wanted.speedscope, _speedscope), (wanted.folded, _folded)):
+        if path is not None:
+            for mode, captures in _by_mode(drawn):
+                _say_written(_beside(path, mode, drawn), text(captures))
     if wanted.difference:
         if drawn.difference is None:
             raise UsageError("--difference: the two sides do not compare, the result says why")
         _say_written(wanted.difference, drawn.difference.svg)
-    for path, text in ((wanted.speedscope, _speedscope), (wanted.folded, _folded)):
-        if path:
-            for mode, captures in _by_mode(drawn):
-                _say_written(_beside(path, mode, drawn), text(captures))
 
 
 def show_icicles(wanted: Exports, drawn: Drawn) -> None:
