@@ -48,7 +48,7 @@ def sections(
 
 
 def _capture(one: JudgedCapture) -> dict[str, Any]:
-    facts, told = one.facts, one.facts.told
+    facts, told, recording = one.facts, one.facts.told, one.facts.capture.recording
     entry = {
         "file": facts.capture.recorded.path,
         "mode": str(facts.mode),
@@ -64,6 +64,8 @@ def _capture(one: JudgedCapture) -> dict[str, Any]:
         "asked_s": told.asked_s,
         "wall_s": told.wall_s,
         "profiler": told.profiler or None,
+        "begun": recording.begun.isoformat() if recording else None,
+        "ended": recording.ended.isoformat() if recording else None,
         "flags": sorted(told.flags) if told.flags is not None else None,
         "void": one.void,
         "why_void": [g.title for g in one.guards if g.fired and g.effect is Effect.VOID],

@@ -34,6 +34,8 @@ from layers.stages.signs import heads_of_line, slow_items
 from layers.stages.tails import short_waits, tail_of
 
 NS_PER_MS = 1e6
+EPOCH_NS = 10**18
+"""September 2001: a clock below it does not count from 1970."""
 KIND_ORDER = list(Kind)
 Key = tuple[str, Kind, str, bool]
 Span = tuple[int, int]
@@ -73,6 +75,9 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         longest_silence_ms=run.longest_silence_ns / NS_PER_MS,
         idle_share=1 - union_ns((r.start_ns, r.end_ns) for r in run.requests) / window_ns,
         reused_ids=run.reused_ids,
+        pids=run.pids,
+        began_ns=run.start_ns if run.start_ns > EPOCH_NS else None,
+        ended_ns=run.end_ns if run.start_ns > EPOCH_NS else None,
         first_output_ends_prefill=run.rules.first_output_ends_prefill,
     )
 

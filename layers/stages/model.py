@@ -269,7 +269,8 @@ class RunLedger:
     before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
     much intervals that run at once exceed the time that they cover. `idle_share`: of the window, without any
     request; `reused_ids`: requests whose id an earlier one had. `enclosing`: times that hold those of `rows`
-    and are in no share.
+    and are in no share. `pids`: the processes that log each stage's events; `began_ns`, `ended_ns`:
+    the first and the last event, where its clock counts from 1970.
     """
 
     run: str
@@ -298,6 +299,9 @@ class RunLedger:
     tail: Tail | None = None
     short: ShortWaits | None = None
     enclosing: tuple[Row, ...] = ()
+    pids: Mapping[str, tuple[int, ...]] | None = None
+    began_ns: int | None = None
+    ended_ns: int | None = None
 
     @property
     def queue_share(self) -> float:

@@ -46,6 +46,7 @@ class TimedRun:
     longest_silence_ns: int
     reused_ids: int = 0
     length_unit: str = ""
+    pids: Mapping[str, tuple[int, ...]] | None = None
 
 
 def timed_runs(
@@ -84,7 +85,17 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
     silence = _longest_silence_ns(timed, events)
     again = len(lives) - len(by_request)
     begin_ns, end_ns = events[0].at_ns, events[-1].at_ns
-    return TimedRun(run, tuple(timed), begin_ns, end_ns, rules, negative, silence, again, unit)
+    pids = _pids(events)
+    return TimedRun(run, tuple(timed), begin_ns, end_ns, rules, negative, silence, again, unit, pids)
+
+
+def _pids(events: Iterable[StageEvent]) -> dict[str, tuple[int, ...]]:
+    """The processes that log the events of each stage, as far as events name them."""
+    named: dict[str, set[int]] = defaultdict(set)
+    for event in events:
+        if event.pid:
+            named[event.stage].add(event.pid)
+    return {stage: tuple(sorted(pids)) for stage, pids in named.items()}
 
 
 def _length_unit(events: Iterable[StageEvent]) -> str:

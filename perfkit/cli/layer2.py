@@ -91,6 +91,7 @@ def layer2(
     Example: perfkit layer2 --raw idle_1.raw --raw idle_2.raw --raw idle_3.raw --mode idle
     """
     from layers.layer2_stacks.choice import Choice
+    from perfkit.cli.joining import with_join
     from perfkit.cli.layer2_view import show_layer2
 
     wanted = live.Wanted(
@@ -118,7 +119,7 @@ def layer2(
     else:
         wanted.refuse_alone()
         judged = read_and_judge(given, choice, exports)
-    result = judged.result
+    result = with_join(judged.result, investigation, started)
     if no_record and not exports.any:
         return output.finish(result, as_json=json, show=show_layer2)
     drawn = layer2_exports.draw(judged.captures, judged.before, choice, result, exports)

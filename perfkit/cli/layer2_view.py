@@ -14,6 +14,7 @@ from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.wording import place
 from perfkit.cli import output
+from perfkit.cli.joining import show_joined
 from perfkit.cli.layer2_live_view import show_recording
 from perfkit.cli.result_view import (
     measured_files,
@@ -56,6 +57,7 @@ def show_layer2(result: Result) -> None:
     _show_changes(result.sections["later"], ("at first", "later"))
     if result.sections["lost"]:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
+    show_joined(result)
     show_checks(result.guards)
     _footer(result)
 

@@ -103,8 +103,10 @@ def _of_live(live: Live, run: str, windows: dict[str, float]) -> tuple[Result, l
 def _end(
     result: Result, artifacts: list[Artifact], started: datetime, folder: Path, *, json: bool, keep: bool
 ) -> int:
+    from perfkit.cli.joining import with_join
     from perfkit.cli.stages_view import show_stages
 
+    result = with_join(result, folder, started)
     try:
         if keep:
             record_result(folder, result, started, artifacts)

@@ -12,6 +12,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
 from perfkit.cli import output
+from perfkit.cli.joining import show_joined
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
 
 Entry = Mapping[str, Any]
@@ -42,6 +43,7 @@ def show_stages(result: Result) -> None:
             output.paragraph("seen", finding.statement)
     if result.sections["lost"]:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
+    show_joined(result)
     concerning = [g for g in result.guards if g.scope in ("", result.sections["run"])]
     show_checks(concerning)
     show_footer(result, concerning)
