@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.stack_change_coverage import Pair, try_pair
 from layers.evidence.guard import Effect
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.choice import Choice
@@ -100,6 +101,18 @@ def test_many_lines_that_chance_moves_are_not_all_clear() -> None:
         ]
         clear += any(c.clear for c in compare_scopes(*map(scope, sides)))
     assert clear <= 10, "5 in 100 runs may show one; each line by itself would in most of them"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [Pair(0.2, 0.2, 8.0, 3), Pair(0.2, 0.02, 3.0, 3), Pair(0.5, 0.5, 1.0, 5, spread=0.15)],
+    ids=["correlated", "gone", "varying"],
+)
+def test_intervals_of_changes_cover_the_true_one(pair: Pair) -> None:
+    found = try_pair(pair, trials=200, seed=3)
+    assert found.coverage >= 0.93
+    if pair.before == pair.after:
+        assert found.claims <= 0.05
 
 
 @settings(max_examples=50)

@@ -87,10 +87,16 @@ def share_change(
     """One line, by (where, function), whether a side hit it or not; `clear` as if it were the only one."""
     old, new = share_of(key, before, rows_of), share_of(key, after, rows_of)
     difference = new.value - old.value
+    low, high = interval_of_difference(old, new)
+    return LineChange(*key, old, new, difference, low, high, not low <= 0 <= high)
+
+
+def interval_of_difference(old: Share, new: Share) -> tuple[float, float]:
+    """The 95 % interval of new - old, put together from those of the two shares."""
+    difference = new.value - old.value
     low = difference - math.hypot(new.value - new.low, old.high - old.value)
     high = difference + math.hypot(new.high - new.value, old.value - old.low)
-    low, high = max(low, -1.0), min(high, 1.0)
-    return LineChange(*key, old, new, difference, low, high, not low <= 0 <= high)
+    return max(low, -1.0), min(high, 1.0)
 
 
 def share_of(key: RowKey, scope: ScopeAnalysis, rows_of: RowsOf = _lines_of) -> Share:

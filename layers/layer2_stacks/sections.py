@@ -31,7 +31,7 @@ def sections(
     later: Comparison | None = None,
     files: Iterable[Artifact] = (),
 ) -> dict[str, Any]:
-    """`captures` are all that were given, `scopes` of the sound ones, by mode; `files` all that were read for
+    """`captures` are all that were given, `scopes` of the sound ones, by mode; `files` all that were read
     for it."""
     lost = [*unread, *(loss for one in captures for loss in _losses(one))]
     told = {
