@@ -51,21 +51,23 @@ def _pairs(r: AbRun, primary: Entry) -> Figure:
 
 
 def _lines(r: AbRun, timing: str) -> Iterator[LatencyLine]:
-    """Runs that count and tell two percentiles or more."""
+    """Of runs that count: their distribution, or two percentiles and more."""
     for run in r.run.document["runs"]:
         told = run["quantiles_ms"].get(timing, {})
-        points = tuple(sorted((float(share), ms) for share, ms in told.items() if ms > 0))
+        percentiles = sorted((float(share), ms) for share, ms in told.items() if ms > 0)
+        points = [(share, ms) for share, ms in run["ecdf_ms"].get(timing, [])] or percentiles
         if not run["excluded"] and len(points) >= LEAST_SHARES:
-            yield LatencyLine(run["arm"], points)
+            yield LatencyLine(run["arm"], tuple(points))
 
 
 def _latency(r: AbRun, timing: str, lines: tuple[LatencyLine, ...]) -> Figure:
     return Figure(
         name=f"run{r.run.id}-ab-{timing}",
         title=f"Latency, {NAMES[timing]}: share of requests that took no longer",
-        about=f"{counted(len(lines), 'run')}; the percentiles that each run has the requests for",
-        caption="One line a run; marks are percentiles, and lines between them join marks only.",
-        alternative=f"Percentiles of {counted(len(lines), 'run')} of both arms.",
+        about=f"{counted(len(lines), 'run')}; every request where they are told, else the percentiles that a "
+        "run has the requests for",
+        caption="One line a run. Lines between marks join percentiles only.",
+        alternative=f"Distributions of {counted(len(lines), 'run')} of both arms.",
         data=AbLatency(lines),
         basis=r.basis,
     )

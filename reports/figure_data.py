@@ -166,7 +166,7 @@ class AbPairs:
 
 @dataclass(frozen=True, slots=True)
 class LatencyLine:
-    """The percentiles of one run of an arm: (share of requests, ms), in order."""
+    """The distribution of one run of an arm, or its percentiles: (share of requests, ms), in order."""
 
     arm: str
     points: tuple[tuple[float, float], ...]

@@ -17,6 +17,8 @@ PLOT_INCHES = 2.6
 HEADROOM = 1.15
 WIDE = 10.0
 """Times that span less stand on a plain axis: a logarithmic one would have no number on it."""
+MARKED = 8
+"""Points of a line that are marked: more are a distribution, not percentiles."""
 EDGE = 0.06
 """Of the range, kept free at both ends of an axis."""
 
@@ -78,7 +80,8 @@ def draw_ab_latency(data: AbLatency, title: str, about: str) -> Figure:
     axes = figure.subplots()
     for line in data.lines:
         shares, at_ms = zip(*line.points, strict=True)
-        axes.plot(at_ms, shares, color=COLOURS[line.arm], marker=MARKERS[line.arm], markersize=3, linewidth=1)
+        marked = MARKERS[line.arm] if len(line.points) <= MARKED else ""
+        axes.plot(at_ms, shares, color=COLOURS[line.arm], marker=marked, markersize=3, linewidth=1)
     times = [ms for line in data.lines for _, ms in line.points]
     if max(times) >= WIDE * min(times):
         axes.set_xscale("log")

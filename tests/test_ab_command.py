@@ -220,6 +220,7 @@ def test_folders_of_sweeps_are_arms(tmp_path: Path) -> None:
     assert a.rounds[0].facts == b.rounds[0].facts and "extent.requests" in a.rounds[0].facts
     begun = [one.begun_ns for one in (*a.rounds, *b.rounds)]
     assert None not in begun and begun == sorted(begun, key=lambda at: at or 0)
+    assert len(a.rounds[0].ecdf_ms["e2e"]) > 10 and a.rounds[0].ecdf_ms["e2e"][-1][0] == 1.0
     assert a.starts_told is False  # the server was there before
     with pytest.raises(UsageError, match="no run is arm=control"):
         read_arm(Arm.A, folders, ["arm=control"], StartsAre.FILE)

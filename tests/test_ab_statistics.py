@@ -18,6 +18,7 @@ from layers.layer4_ab.detectable import (
     pairs_needed,
     provable_margin,
 )
+from layers.layer4_ab.distribution import ecdf
 from layers.layer4_ab.floors import Floor, FloorKind, floor_of_runs, pooled
 from layers.layer4_ab.holm import holm
 from layers.layer4_ab.order import drift, is_balanced, order_effect, schedule
@@ -211,3 +212,17 @@ def test_a_drift_is_found_beside_an_effect_of_the_arms() -> None:
     still = drift(positions, [0.05 * b + w for b, w in zip(is_b, wobble, strict=True)], is_b)
     assert still is not None and not still.is_clear
     assert drift(positions[:4], runs[:4], is_b[:4]) is None
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=400))
+def test_a_distribution_in_few_points_lies_on_the_whole_one(values: list[float]) -> None:
+    points = ecdf(values)
+    assert len(points) == min(len(values), 100) and points[-1] == (1.0, max(values))
+    ordered = sorted(values)
+    for share, value in points:
+        assert value == ordered[round(share * len(values)) - 1]
+    assert list(points) == sorted(points)
+
+
+def test_a_distribution_of_nothing_has_no_point() -> None:
+    assert ecdf([]) == ()

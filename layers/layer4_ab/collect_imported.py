@@ -8,6 +8,7 @@ from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.imported import TELLING_APART, import_runs
 from layers.layer3_sweep.imported_devices import Logs
 from layers.layer3_sweep.model import SweepPass
+from layers.layer4_ab.distribution import of_reported
 from layers.layer4_ab.excluded import why_excluded
 from layers.layer4_ab.model import Arm, Recorded, Round, StartsAre
 from parsers.errors import UnreadableInput
@@ -41,6 +42,7 @@ def imported_rounds(arm: Arm, paths: Sequence[str], starts: StartsAre) -> Record
                 begun_ns=run.wall_start_ns,
                 ended_ns=run.wall_end_ns,
                 excluded=why_excluded(swept, seen),
+                ecdf_ms=of_reported(run.requests),
             )
             for number, (swept, run, seen) in enumerate(told, 1)
         ),

@@ -14,9 +14,11 @@ from layers.layer3_sweep.assemble import Assembled, assemble
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.journal import Answering
 from layers.layer3_sweep.model import SweepPass
+from layers.layer3_sweep.passes import requests_of
 from layers.layer3_sweep.protocol import PassKey, SweepPlan
 from layers.layer3_sweep.recorded import Recorded as RecordedPart
 from layers.layer3_sweep.sweep_folder import as_json, read_plan
+from layers.layer4_ab.distribution import of_records
 from layers.layer4_ab.excluded import why_excluded
 from layers.layer4_ab.model import Arm, Recorded, Round
 from parsers.errors import PerfkitError
@@ -49,6 +51,7 @@ def sweep_rounds(arm: Arm, folder: Path, sound: Path | None = None) -> Recorded:
                 begun_ns=_on_wall(recorded, swept.window.start_ns),
                 ended_ns=_on_wall(recorded, swept.window.end_ns),
                 excluded=why_excluded(swept, checked),
+                ecdf_ms=of_records(requests_of([r for one in recorded for r in one.records], swept.window)),
             )
         )
     return Recorded(

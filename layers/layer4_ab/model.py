@@ -14,6 +14,7 @@ from enum import StrEnum
 from layers.collectors.load.plan import Load
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.model import SweepPass
+from layers.layer4_ab.distribution import Points
 from layers.layer4_ab.floors import Floor
 from layers.layer4_ab.order import Shift
 
@@ -59,7 +60,7 @@ class Round:
 
     `facts` say how it was made and is to be compared by (tool, model, settings), `data` what it was asked.
     `begun_ns` and `ended_ns` are on the wall clock, None where nothing tells. `excluded`: why it enters no
-    mean.
+    mean. `ecdf_ms` is the distribution of its times, where single requests are told.
     """
 
     arm: Arm
@@ -71,6 +72,7 @@ class Round:
     begun_ns: int | None = None
     ended_ns: int | None = None
     excluded: str = ""
+    ecdf_ms: Mapping[str, Points] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

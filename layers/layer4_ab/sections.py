@@ -118,6 +118,7 @@ def _round(one: Round, found: AbAnalysis) -> dict[str, Any]:
         "begun_ns": one.begun_ns,
         "ended_ns": one.ended_ns,
         "quantiles_ms": _quantiles(one.swept),
+        "ecdf_ms": {timing: [list(point) for point in points] for timing, points in one.ecdf_ms.items()},
     }
 
 

@@ -72,9 +72,7 @@ MOST_TOKENS = 1_000_000_000
 """Of one request: what a server says beyond it, or below 0, is no count."""
 
 
-def usage_told(
-    prompt: int | None = None, completion: int | None = None, cached: int | None = None
-) -> Usage:
+def usage_told(prompt: int | None = None, completion: int | None = None, cached: int | None = None) -> Usage:
     """What a server said, as far as it can be a number of tokens."""
     counts = (n if n is not None and 0 <= n <= MOST_TOKENS else None for n in (prompt, completion, cached))
     return Usage(*counts)
