@@ -31,6 +31,7 @@ HINT = (
     "Point at a box for its numbers. Click it, or press Enter, to zoom in; Escape shows all again. "
     "Arrow keys walk the tree."
 )
+UNNAMED = "(no name)"
 FIND = "function or file.py:line"
 ALL = "whole tree"
 
@@ -118,7 +119,7 @@ def _box(box: Box) -> str:
         f' aria-level="{box.row + 1}" data-p="{box.parent}" data-n="{counts}">'
         f"<title>{chr(10).join(map(_safe, box.tooltip))}</title>"
         f'<rect width="100%" height="{BOX_PIXELS}"/>'
-        f'<text x="4" y="12">{_safe(box.name, NAME_CHARACTERS)}{place}</text></svg>'
+        f'<text x="4" y="12">{_safe(box.name or UNNAMED, NAME_CHARACTERS)}{place}</text></svg>'
     )
 
 

@@ -15,8 +15,9 @@ import pytest
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.model import Capture, Mode
 from layers.layer2_stacks.tree_growth import call_tree
+from parsers.stack_model import Frame, Stack
 from reports.flame_svg import flame_svg
-from tests.stack_builders import recorded, stack
+from tests.stack_builders import MAIN, recorded, stack
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium to open the picture in")
@@ -26,6 +27,7 @@ STACKS = (
     stack("loop a.py 1;f a.py 2", 10),
     stack("loop a.py 1;h c.py 4", 60),
 )
+NAMELESS = (Stack((), MAIN, (Frame("", "", None), Frame("", "a.py", 1)), 5),)
 DRIVER = """
 var svg = document.querySelector("svg"), said = {};
 var box = function (at) { return svg.querySelectorAll(".b")[at]; };
@@ -48,9 +50,10 @@ document.body.setAttribute("data-said", JSON.stringify(said));
 """
 
 
-def driven(tmp_path: Path, steps: str) -> dict[str, Any]:
+def driven(tmp_path: Path, steps: str, stacks: tuple[Stack, ...] = STACKS) -> dict[str, Any]:
     """What the steps put into `said`, the picture standing in a page."""
-    svg = flame_svg(call_tree(analysis(), analysis().scopes[0].scope), "a title")
+    analysis = analyse([Capture(recorded(*stacks), Mode.IDLE)])
+    svg = flame_svg(call_tree(analysis, analysis.scopes[0].scope), "a title")
     page = f"<!DOCTYPE html><body>{svg}<script>{DRIVER.replace('STEPS', steps)}</script></body>"
     (tmp_path / "page.html").write_text(page)
     command = [
@@ -65,10 +68,6 @@ def driven(tmp_path: Path, steps: str) -> dict[str, Any]:
     found = re.search(r'data-said="([^"]*)"', dom)
     assert found, dom[-2000:]
     return dict(json.loads(unescape(found[1])))
-
-
-def analysis() -> Any:
-    return analyse([Capture(recorded(*STACKS), Mode.IDLE)])
 
 
 def test_search_counts_a_stack_once_however_many_of_its_frames_match(tmp_path: Path) -> None:
@@ -141,6 +140,12 @@ def test_arrow_keys_walk_the_tree_and_enter_zooms(tmp_path: Path) -> None:
     assert said["about"].startswith("h (c.py:4)\n60 ticks: 60.0 % of the 100 of MainThread in loop")
     assert said["span"] == "0% 100%"
     assert said["reachable"] == 1
+
+
+def test_frames_without_a_name_are_no_hindrance(tmp_path: Path) -> None:
+    said = driven(tmp_path, 'said.f = find("a.py"); said.label = box(1).textContent;', NAMELESS)
+    assert said["f"] == "found in 5 of 5 ticks: 100.0 %"
+    assert "(no name)" in said["label"]
 
 
 def test_a_box_shows_what_of_its_name_it_has_room_for(tmp_path: Path) -> None:

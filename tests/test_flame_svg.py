@@ -6,6 +6,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.model import Capture, Mode
@@ -112,6 +114,17 @@ def test_names_are_shown_and_never_obeyed(name: str) -> None:
     assert svg.count("<script>") == 1
     assert "<img" not in svg
     assert svg.encode("utf-8")
+
+
+ANY = st.text(max_size=20)
+
+
+@given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=5), ANY)
+def test_any_names_make_one_picture_with_all_ticks(named: list[tuple[str, str]], title: str) -> None:
+    of = frames(*(Frame(function, file, 1) for function, file in named), count=7)
+    boxes = drawn(flame((of,), title=title))
+    assert {tuple(box.counts) for box in boxes} == {(7,)}
+    assert all(box.label for box in boxes)
 
 
 def test_very_long_names_are_cut_in_the_middle() -> None:

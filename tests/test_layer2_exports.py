@@ -119,6 +119,7 @@ def test_the_tree_is_printed_in_80_columns(tmp_path: Path, capsys: pytest.Captur
         (["--flame", "a.png"], "--flame a.png: writes a file that ends in .svg"),
         (["--speedscope", "a.raw"], "--speedscope a.raw: writes a file that ends in .json"),
         (["--folded", "idle_1.raw"], "--folded idle_1.raw: is a capture to read"),
+        (["--folded", "old.raw"], "--folded old.raw: is a capture to read"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -128,7 +129,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    captures = idle_three(tmp_path)
+    captures = [*idle_three(tmp_path), capture(tmp_path, "old-active.raw", 400)]
     monkeypatch.chdir(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     code, out, err = run(capsys, "layer2", *captures, *options, "--no-record")

@@ -17,6 +17,7 @@ import typer
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
+from layers.layer2_stacks.model import Mode
 from parsers.errors import StoreError, UsageError
 from parsers.stack_model import RecordedStacks
 from perfkit import __version__
@@ -25,7 +26,7 @@ from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
     from layers.layer2_stacks.choice import Choice
-    from layers.layer2_stacks.model import Capture, Mode
+    from layers.layer2_stacks.model import Capture
     from layers.layer2_stacks.weigh import Weighed
     from reports.stack_pictures import Picture
 
@@ -92,7 +93,7 @@ class Exports:
                 continue
             if path.suffix != SUFFIXES.get(option, path.suffix):
                 raise UsageError(f"{option} {path}: writes a file that ends in {SUFFIXES[option]}")
-            if path.resolve() in inputs:
+            if inputs.intersection(one.resolve() for one in (path, *(_named(path, mode) for mode in Mode))):
                 raise UsageError(f"{option} {path}: is a capture to read: name another file")
 
 
@@ -187,7 +188,11 @@ def _by_mode(drawn: Drawn) -> Iterator[tuple[Mode, list[RecordedStacks]]]:
 
 def _beside(path: Path, mode: Mode, drawn: Drawn) -> Path:
     """The path itself for the first mode, `NAME-MODE` for the others."""
-    return path if mode is drawn.modes[0] else path.with_name(f"{path.stem}-{mode}{path.suffix}")
+    return path if mode is drawn.modes[0] else _named(path, mode)
+
+
+def _named(path: Path, mode: Mode) -> Path:
+    return path.with_name(f"{path.stem}-{mode}{path.suffix}")
 
 
 def _speedscope(captures: Sequence[RecordedStacks]) -> str:
