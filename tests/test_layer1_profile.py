@@ -138,6 +138,8 @@ def test_a_profiler_that_does_not_stop_is_named_with_how_to_stop_it(
         (["--server", "http://127.0.0.1:1", "--profile", "5", "--live", "5"], "one after the other"),
         (["--server", "http://127.0.0.1:1", "--profile", "0"], "--profile 0: 0.5 to 600 seconds"),
         (["--trace-dir", "x"], "says where --profile SECONDS writes"),
+        (["--load", "4", "x.json"], "--load N goes with --server URL --profile SECONDS"),
+        (["--server", "http://127.0.0.1:1", "--profile", "5", "--load", "0"], "--load 0: give 1 or more"),
         (["--header", "a=b", "x.json"], "--header goes with --profile"),
         (["--server", "http://127.0.0.1:1", "--profile", "5", "--header", "a"], "give NAME=VALUE"),
     ],
@@ -197,3 +199,12 @@ def test_the_bundled_engine_profiles_itself_under_load(
     assert made["profile"]["kind"] == "sample-engine" and made["devices"][0]["events"] > 0
     assert made["verdict"]["word"] in ("host-bound", "device-bound", "undecided")
     assert made["profile"]["batches"].keys() <= {"ar", "vocoder"}
+
+
+def test_perfkit_drives_the_load_itself_where_that_is_asked(
+    engine: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = document(capsys, *profile(f"http://127.0.0.1:{engine.port}", "--load", "2"))
+    load = made["profile"]["load"]
+    assert (load["concurrency"], load["problem"], load["tally"]["errors"]) == (2, "", 0)
+    assert load["tally"]["ok"] > 0 and made["devices"][0]["events"] > 0

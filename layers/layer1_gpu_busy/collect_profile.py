@@ -1,4 +1,4 @@
-"""Has a server profile itself for a while, under whatever load there is, and finds the traces that it left.
+"""Has a server profile itself for a while, under perfkit's load or whatever there is, and finds its traces.
 
 started   through the server's adapter, into a folder that must be one of this machine as well
 stopped   however it ends: by time, by Ctrl-C, and by a keeper where perfkit is killed
@@ -18,6 +18,7 @@ from layers.collectors.event_recording import ProfileRecording
 from layers.collectors.server_adapters.adapter import MetricsSample, ServerCallFailed
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.metrics import ServerMeans, server_means
+from layers.layer3_sweep.driven import Driven, DrivenLoad
 from parsers.errors import InvalidMeasurement, UsageError
 
 MIN_SECONDS, MAX_SECONDS = 0.5, 600.0
@@ -30,7 +31,7 @@ NS_PER_S = 1e9
 @dataclass(frozen=True, slots=True)
 class Profiled:
     """One profile. `traces` are whole and on this machine; `beside`: what the server said of itself meanwhile
-    (None: no page of metrics came); `without`: why none did."""
+    (None: no page of metrics came); `without`: why; `driven`: perfkit's own load, if there was one."""
 
     url: str
     kind: str
@@ -41,6 +42,7 @@ class Profiled:
     traces: tuple[Path, ...]
     beside: ServerMeans | None
     without: str
+    driven: Driven | None = None
 
 
 def checked_profile(seconds: float) -> float:
@@ -57,16 +59,21 @@ def record_profile(
     seconds: float,
     told: threading.Event,
     step: Callable[[], None] = lambda: None,
+    load: DrivenLoad | None = None,
 ) -> Profiled:
     """Profile into `folder` (an absolute path, the server's own); it ends early once `told` is set.
+
+    A load is warmed up before, and the profile lasts until what it sent has ended.
 
     ServerCallFailed where the server has no profiler or refuses, InvalidMeasurement where its traces are not
     on this machine: then it says where they are.
     """
     looks = _Looks(adapter)
+    if load is not None:
+        load.warm_up(lambda: not told.is_set())
     with ProfileRecording(adapter, folder, run) as recording:
         began_ns = time.monotonic_ns()
-        looks.until(time.monotonic() + seconds, told, step)
+        driven = looks.during(seconds, load, told, step)
         ended_ns = time.monotonic_ns()
     return Profiled(
         url=adapter.caller.base,
@@ -78,6 +85,7 @@ def record_profile(
         traces=_here(adapter, [path for path in recording.files if ".json" in path.suffixes]),
         beside=server_means(adapter, looks.pages, began_ns, ended_ns),
         without=looks.problem,
+        driven=driven,
     )
 
 
@@ -88,14 +96,30 @@ class _Looks:
         self._adapter = adapter
         self.pages: list[MetricsSample] = []
         self.problem = ""
+        self._next_s = 0.0
 
-    def until(self, end_s: float, told: threading.Event, step: Callable[[], None]) -> None:
-        next_s = time.monotonic()
-        while (left_s := end_s - time.monotonic()) > 0 and not told.wait(min(STEP_S, left_s)):
+    def during(
+        self, seconds: float, load: DrivenLoad | None, told: threading.Event, step: Callable[[], None]
+    ) -> Driven | None:
+        """Until the time is up, the load has ended, or somebody says to end."""
+        self._next_s = time.monotonic()
+
+        def going_on() -> bool:
             step()
-            if time.monotonic() >= next_s:
-                next_s += LOOK_EVERY_S
-                self._look()
+            self._look_where_due()
+            return not told.is_set()
+
+        if load is not None:
+            return load.run(seconds, going_on)
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0 and not told.wait(min(STEP_S, left_s)):
+            going_on()
+        return None
+
+    def _look_where_due(self) -> None:
+        if time.monotonic() >= self._next_s:
+            self._next_s += LOOK_EVERY_S
+            self._look()
 
     def _look(self) -> None:
         try:

@@ -59,6 +59,7 @@ def layer1(
     pid: live_now.Pid = None,
     server: live_now.Server = None,
     profile: profile_now.Profile = None,
+    load: profile_now.LoadOption = None,
     trace_dir: profile_now.TraceDir = None,
     header: profile_now.Header = None,
     compare: Annotated[
@@ -118,14 +119,14 @@ def layer1(
         )
     elif [measured_tpot, gpu, context, layers, kv_heads, head_dim] != [None] * 6 or (batch, tp) != (1, 1):
         raise UsageError("roofline options need --params: the parameters that a step reads, such as 1.7e9")
-    profiling = profile_now.check_profile(profile, server, live, trace_dir)
+    profiling = profile_now.check_profile(profile, server, live, trace_dir, load)
     if live is None and (gpu_index or pid or (server and not profiling)):
         raise UsageError("--gpu-index, --pid and --server go with --live (or --server with --profile)")
     if header and not profiling:
         raise UsageError("--header goes with --profile")
     logs = [*(dcgm or []), *(smi or [])]
     layer1_nsys.refuse_what_is_none(nsys or [])
-    with _profiled(profile, server, trace_dir, header, investigation, not no_record) as found:
+    with _profiled(profile, server, load, trace_dir, header, investigation, not no_record) as found:
         own = [str(path) for path in found.traces] if found is not None else []
         elsewhere = bool(logs) or live is not None
         paths = _find([*own, *(trace or []), *(nsys or []), *(files or [])], elsewhere)
@@ -171,6 +172,7 @@ def layer1(
 def _profiled(
     seconds: float | None,
     server: str | None,
+    load: int | None,
     trace_dir: Path | None,
     header: list[str] | None,
     investigation: Path,
@@ -181,7 +183,7 @@ def _profiled(
         yield None
         return
     headers = pairs("--header", header)
-    with profile_now.profiled(server, seconds, trace_dir, headers, investigation, keep) as found:
+    with profile_now.profiled(server, seconds, load, trace_dir, headers, investigation, keep) as found:
         yield found
 
 

@@ -17,12 +17,14 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import UsageError
 from perfkit.cli import output
+from perfkit.cli.driving import Driving, driven_load
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
     from layers.layer1_gpu_busy.collect_profile import Profiled
+    from layers.layer3_sweep.driven import Driven
 
 PREFIX = "profile-"
 SAID = ("running", "waiting", "kv_share", "preemptions", "prefix_hit_share")
@@ -48,24 +50,38 @@ Header = Annotated[
 
 
 def check_profile(
-    seconds: float | None, server: str | None, live: float | None, trace_dir: Path | None
+    seconds: float | None, server: str | None, live: float | None, trace_dir: Path | None, load: int | None
 ) -> bool:
     """Whether a profile is to be taken; UsageError where the options do not belong together."""
     if seconds is None:
         if trace_dir is not None:
             raise UsageError("--trace-dir says where --profile SECONDS writes")
+        if load is not None:
+            raise UsageError("--load N goes with --server URL --profile SECONDS")
         return False
     if server is None:
         raise UsageError("--profile needs the server: perfkit layer1 --server URL --profile SECONDS")
     if live is not None:
         raise UsageError("--live samples a server as it is, --profile slows it down: one after the other")
+    Driving(load, endpoint=None, model=None, data=None, fields={}).refuse_alone()
     return True
+
+
+LoadOption = Annotated[
+    int | None,
+    typer.Option(
+        "--load",
+        metavar="N",
+        help="With --profile: perfkit keeps N requests in flight meanwhile.",
+    ),
+]
 
 
 @contextmanager
 def profiled(
     url: str,
     seconds: float,
+    load: int | None,
     trace_dir: Path | None,
     headers: Mapping[str, str],
     investigation: Path,
@@ -80,9 +96,12 @@ def profiled(
         adapter = adapter_for(url, headers)
         folder = trace_dir.resolve() if trace_dir is not None else _folder(stack, investigation, keep)
         run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-        say(f"{adapter.kind}: profiling under whatever load there is for {seconds:g} s, into {folder}")
+        driving = Driving(load, endpoint=None, model=None, data=None, fields={})
+        own = driven_load(adapter, url, driving, headers, folder)
+        under = "whatever load there is" if own is None else f"{own.concurrency} requests at a time"
+        say(f"{adapter.kind}: profiling under {under} for {seconds:g} s, into {folder}")
         with told_to_end() as told:
-            found = record_profile(adapter, folder, run, seconds, told)
+            found = record_profile(adapter, folder, run, seconds, told, load=own)
         yield found
 
 
@@ -127,12 +146,15 @@ def profile_section(found: Profiled) -> AddedSection:
         "said": {name: beside[name] for name in SAID if beside.get(name) is not None},
         "batches": beside.get("batches", {}),
         "pages": beside.get("n", 0),
+        "load": msgspec.to_builtins(found.driven) if found.driven is not None else None,
     }
     return AddedSection("profile", content, lambda: _show(found, content), leads=True)
 
 
 def _show(found: Profiled, content: Mapping[str, Any]) -> None:
     output.paragraph("profile", f"{found.kind}, {found.lasted_s:.1f} s: {', '.join(content['traces'])}")
+    if found.driven is not None:
+        output.paragraph("load", _driven(found.driven))
     said = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in content["said"].items()]
     said += [f"{stage} {one['size']:.3g} a batch" for stage, one in content["batches"].items()]
     if said:
@@ -140,3 +162,10 @@ def _show(found: Profiled, content: Mapping[str, Any]) -> None:
         output.paragraph("server", f"{', '.join(said)} ({pages})")
     elif found.without:
         output.paragraph("server", f"says nothing of itself: {found.without}")
+
+
+def _driven(load: Driven) -> str:
+    tally = load.tally
+    ended = f"{tally.ok} served, {tally.shed} shed, {tally.errors} failed"
+    problem = f": {load.problem}" if load.problem else ""
+    return f"{load.concurrency} at a time for {load.length_s:.1f} s: {ended}{problem}"

@@ -12,6 +12,7 @@ import typer
 from layers.evidence.wording import counted
 from parsers.errors import UsageError
 from perfkit.cli import options, output, stages_live
+from perfkit.cli.driving import Driving
 from perfkit.cli.record import record_result
 from perfkit.cli.sweep_options import Data, Endpoint, Field, Header, Model, fields, pairs
 
@@ -63,7 +64,7 @@ def stages(
     Example: perfkit stages --server http://127.0.0.1:8000 --profile 20 --load 16
     """
     started, windows = datetime.now(UTC), _windows(intended or [])
-    driving = stages_live.Driving(load, endpoint, model, data, fields(field))
+    driving = Driving(load, endpoint, model, data, fields(field))
     if not stages_live.check_live(server, profile, files or [], driving):
         result, artifacts = _of_files(files or [], run, windows)
         return _end(result, artifacts, started, investigation, json=json, keep=not no_record)

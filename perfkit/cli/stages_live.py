@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parsers.errors import UsageError
+from perfkit.cli.driving import Driving, driven_load
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
-    from layers.collectors.server_adapters.generic import GenericAdapter
-    from layers.layer3_sweep.driven import DrivenLoad
     from layers.stages.collect_live import Live
 
 PREFIX = "stages-"
@@ -57,30 +55,6 @@ Metrics = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Driving:
-    """The load that was asked for: N at a time, and what it sends, as `perfkit sweep` understands it."""
-
-    concurrency: int | None
-    endpoint: str | None
-    model: str | None
-    data: str | None
-    fields: Mapping[str, object]
-
-    def refuse_alone(self) -> None:
-        """UsageError where words about a load stand without one."""
-        given = {
-            "--endpoint": self.endpoint,
-            "--model": self.model,
-            "--data": self.data,
-            "--field": self.fields,
-        }
-        if self.concurrency is None and (named := [name for name, value in given.items() if value]):
-            raise UsageError(f"{', '.join(named)}: say how much load with --load N")
-        if self.concurrency is not None and self.concurrency < 1:
-            raise UsageError(f"--load {self.concurrency}: give 1 or more")
-
-
 def check_live(server: str | None, seconds: float | None, files: Sequence[str], driving: Driving) -> bool:
     """Whether something is to be recorded; UsageError where the options do not belong together."""
     if (server is None) != (seconds is None):
@@ -116,7 +90,7 @@ def recorded(
     with ExitStack() as stack:
         adapter = adapter_for(url, headers)
         folder = _folder(stack, investigation, keep)
-        load = _load(adapter, url, driving, headers, folder)
+        load = driven_load(adapter, url, driving, headers, folder)
         told = stack.enter_context(told_to_end())
         run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         under = "whatever load there is" if load is None else f"{load.concurrency} at a time"
@@ -138,29 +112,6 @@ def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:
         return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
     with Investigation.open(investigation):
         return new_folder(investigation / ARTIFACTS, PREFIX).resolve()
-
-
-def _load(
-    adapter: GenericAdapter, url: str, driving: Driving, headers: Mapping[str, str], folder: Path
-) -> DrivenLoad | None:
-    """The load, if one is to be driven; of the bundled engine's server what its pipeline takes."""
-    from layers.collectors.load.endpoints.registry import ENDPOINTS
-    from layers.collectors.load.plan import EndpointChoice
-    from layers.layer3_sweep.driven import DrivenLoad
-    from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
-
-    if driving.concurrency is None:
-        return None
-    info = adapter.info()
-    pipeline = str(info.settings.get("pipeline", ""))
-    endpoint = driving.endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
-    if endpoint not in ENDPOINTS:
-        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
-    usual = ENGINE_DATA.get(pipeline) if ENGINE_ENDPOINT.get(pipeline) == endpoint else None
-    data = driving.data or usual or ("audio" if endpoint == "transcriptions" else "text")
-    model = driving.model or (info.models[0] if info.models else "")
-    choice = EndpointChoice(endpoint, model, options=dict(driving.fields))
-    return DrivenLoad(folder / "load", url, headers, choice, data, driving.concurrency)
 
 
 def _roots(url: str) -> list[str]:

@@ -1,0 +1,61 @@
+"""The load that perfkit drives beside a measurement of a server: `--load N`, and what it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from layers.collectors.server_adapters.generic import GenericAdapter
+    from layers.layer3_sweep.driven import DrivenLoad
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """The load that was asked for: N at a time, and what it sends, as `perfkit sweep` understands it."""
+
+    concurrency: int | None
+    endpoint: str | None
+    model: str | None
+    data: str | None
+    fields: Mapping[str, object]
+
+    def refuse_alone(self) -> None:
+        """UsageError where words about a load stand without one."""
+        given = {
+            "--endpoint": self.endpoint,
+            "--model": self.model,
+            "--data": self.data,
+            "--field": self.fields,
+        }
+        if self.concurrency is None and (named := [name for name, value in given.items() if value]):
+            raise UsageError(f"{', '.join(named)}: say how much load with --load N")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise UsageError(f"--load {self.concurrency}: give 1 or more")
+
+
+def driven_load(
+    adapter: GenericAdapter, url: str, driving: Driving, headers: Mapping[str, str], folder: Path
+) -> DrivenLoad | None:
+    """The load, if one is to be driven; of the bundled engine's server what its pipeline takes."""
+    from layers.collectors.load.endpoints.registry import ENDPOINTS
+    from layers.collectors.load.plan import EndpointChoice
+    from layers.layer3_sweep.driven import DrivenLoad
+    from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+
+    if driving.concurrency is None:
+        return None
+    info = adapter.info()
+    pipeline = str(info.settings.get("pipeline", ""))
+    endpoint = driving.endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
+    if endpoint not in ENDPOINTS:
+        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
+    usual = ENGINE_DATA.get(pipeline) if ENGINE_ENDPOINT.get(pipeline) == endpoint else None
+    data = driving.data or usual or ("audio" if endpoint == "transcriptions" else "text")
+    model = driving.model or (info.models[0] if info.models else "")
+    choice = EndpointChoice(endpoint, model, options=dict(driving.fields))
+    return DrivenLoad(folder / "load", url, headers, choice, data, driving.concurrency)
