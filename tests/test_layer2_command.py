@@ -93,6 +93,8 @@ def test_a_folder_stands_for_the_captures_in_it(tmp_path: Path, capsys: pytest.C
     idle_three(tmp_path)
     (tmp_path / "notes.txt").write_text("nothing of note\n", encoding="utf-8")
     assert len(document(capsys, "layer2", str(tmp_path))["captures"]) == 3
+    several = [str(tmp_path / f"idle_{n}.raw") for n in range(3)]
+    assert len(document(capsys, "layer2", "--raw", *several)["captures"]) == 3, "as a shell expands a pattern"
     assert len(document(capsys, "layer2", str(tmp_path / "idle_[01].raw"))["captures"]) == 2
 
 
@@ -155,7 +157,7 @@ def test_later_captures_tell_a_one_off_from_a_steady_cost(
     loads = stack(f"{LOOP};compile engine.py 70", 200)
     early = [written(tmp_path, f"e{n}.raw", loads, stack(LOOP, 299)) for n in range(3)]
     late = [written(tmp_path, f"l{n}.raw", stack(LOOP, 499)) for n in range(3)]
-    options = [option for path in late for option in ("--later", path)]
+    options = ("--later", *late)
     made = document(capsys, "layer2", *early, *options, "--mode", "idle")
     assert {c["where"]: c["steadiness"] for c in made["later"]["lines"]}["engine.py:70"] == "one-off"
     assert len(made["captures"]) == 3

@@ -201,7 +201,7 @@ def test_two_sets_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
         return [write_raw(tmp_path / f"{name}{n}.raw", stacks) for n in range(3)]
 
     before, after = files("before", stack(HASH, 100), stack(REST, 399)), files("after", stack(REST, 499))
-    options = [option for path in before for option in ("--compare", path)]
+    options = ("--compare", *before)
     made = document(capsys, "layer2", *after, *options, "--mode", "idle")
     first = made["comparison"]["lines"][0]
     assert first["clear"] and abs(first["difference"]) == pytest.approx(100 / 499)

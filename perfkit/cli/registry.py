@@ -29,12 +29,13 @@ class Command:
 
 
 FILES_OF_ARMS = ("--a", "--b", "--aa", "--log-a", "--log-b")
+CAPTURES = ("--raw", "--compare", "--later")
 COMMANDS = (
     Command("doctor", "Which tools and rights are here; what a missing one costs."),
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),
     Command("stages", "Which stage holds the requests, at work or waiting?"),
-    Command("layer2", "Which line of which thread waits or burns?"),
+    Command("layer2", "Which line of which thread waits or burns?", greedy=CAPTURES),
     Command("nsys", "Record a program under Nsight Systems and read the recording."),
     Command("run", "Run a command with ranges around functions of your choice."),
     Command("import", "Judge what another load tool measured, as a sweep.", module="import_results"),
