@@ -141,6 +141,29 @@ def test_the_first_look_has_no_share_and_the_next_ones_say_what_came_between(blo
     assert second.values["device.busy"] == 0.0
 
 
+def test_a_look_at_counters_that_are_being_written_says_nothing(block: SharedBlock) -> None:
+    """Half written, a counter reads less than before; what it grew by is in the look after."""
+    probe = probe_of(block)
+    block.words[Word.BUSY_NS] = 10**10
+    probe.read()
+    block.words[Word.BUSY_NS] = 5
+    (torn,) = probe.read()
+    assert torn.values == {} and list(torn.missing) == ["device.busy"]
+    block.words[Word.BUSY_NS] = 10**10
+    (after,) = probe.read()
+    assert after.values["device.busy"] == 0.0
+
+
+def test_a_look_that_read_too_much_is_forgotten_after_two(block: SharedBlock) -> None:
+    probe = probe_of(block)
+    probe.read()
+    block.words[Word.BUSY_NS] = 10**15
+    probe.read()
+    block.words[Word.BUSY_NS] = 5
+    looks = [probe.read()[0] for _ in range(3)]
+    assert [look.values.get("device.busy") for look in looks] == [None, None, 0.0]
+
+
 @given(grown=st.lists(st.integers(0, 300), min_size=1, max_size=20))
 def test_shares_stay_below_one_and_lose_nothing(grown: list[int]) -> None:
     """What a long command brings at its end is spread over the looks that follow; the rest is still owed."""

@@ -3,6 +3,8 @@
 The device runs one kernel or copy at a time, so the time that its counter grew by is device-op time, exactly.
 A command is counted when it completes: what it took before the last sample then shows in this one. A share
 stays at most 1 all the same, since what is too much for one sample is carried to the next; the sum is kept.
+The words are written and read without a lock: a look at which a counter is less than before is a torn one, and
+says nothing.
 """
 
 from __future__ import annotations
@@ -62,12 +64,21 @@ class CountersProbe:
         self.entity, self.block = entity, block
         self._before: Look | None = None
         self._carried_ns = 0
+        self._torn = False
 
     def read(self) -> Sequence[Values]:
         now = Look(time.monotonic_ns(), self.block.words())
         if why := why_lost(now.words):  # so that it is not read as an idle device
             raise EntityLost(why)
         before, self._before = self._before, now
+        if before is not None and _is_torn(before.words, now.words):
+            if self._torn:  # twice in a row: it was the look before that read too much
+                self._carried_ns = 0
+            else:
+                self._before = before
+            self._torn = not self._torn
+            return [Values(missing={DEVICE_BUSY: "its counters were being written"})]
+        self._torn = False
         standing = {"memory.used": float(now.words[Word.RESERVED_BYTES]), "queued": float(_queued(now.words))}
         return [Values(standing | (self._since(before, now) if before else {}))]
 
@@ -78,6 +89,11 @@ class CountersProbe:
         busy, self._carried_ns = busy_share(grew[Word.BUSY_NS] + self._carried_ns, passed_ns)
         shares = {DEVICE_BUSY: busy, "decoding": grew[Word.DECODE_NS] / passed_ns}
         return shares | {name: float(grew[word]) for name, word in COUNTS.items()}
+
+
+def _is_torn(before: Words, now: Words) -> bool:
+    """Whether a counter that only grows is less than before."""
+    return any(now[word] < before[word] for word in (Word.BUSY_NS, Word.DECODE_NS, *COUNTS.values()))
 
 
 def busy_share(busy_ns: int, passed_ns: int) -> tuple[float, int]:
