@@ -3,7 +3,7 @@
 The device runs one kernel or copy at a time, so the time that its counter grew by is device-op time, exactly.
 A command is counted when it completes: what it took before the last sample then shows in this one. A share
 stays at most 1 all the same, since what is too much for one sample is carried to the next; the sum is kept.
-The words are written and read without a lock: a look at which a counter is less than before is a torn one, and
+The words are written and read without a lock: a look at which a counter is less than before is torn, and
 says nothing.
 """
 
