@@ -17,6 +17,7 @@ from layers.evidence.store import Investigation
 from layers.evidence.store_rows import Run, StoredFinding, StoredGuard, StoredMeasurement
 from layers.layer2_stacks.judge import COMMAND as STACKS
 from layers.layer4_ab.judge import COMMAND as AB
+from layers.layer5_regression.judge import COMMAND as REGRESS
 from layers.preflight.watch_judge import COMMAND as WATCH
 from layers.stages.judge import COMMAND as LEDGER
 from parsers.errors import StoreError
@@ -29,8 +30,15 @@ from reports.layer1_chief import chiefly
 from reports.layer1_document import Layer1Document, read_layer1
 from reports.layer1_section import Layer1Run, title_of, verdict_basis, verdict_strength
 from reports.layer1_unknowns import not_measured, not_shown
-from reports.layers_walked import LAYER_1, PREFLIGHT, UNMEASURED_EFFECTS, layers_walked
+from reports.layers_walked import (
+    LAYER_1,
+    PREFLIGHT,
+    UNMEASURED_EFFECTS,
+    UNMEASURED_SPEED,
+    layers_walked,
+)
 from reports.model import RawValue, Report, RunVerdict, Validity
+from reports.regress_document import RegressRun, read_regress, regress_verdict
 from reports.stacks_document import StackRun, read_stacks, stacks_verdict
 from reports.stages_document import StageRun, read_stages, stages_verdict
 from reports.sweep_document import COMMANDS as SWEEPS
@@ -40,7 +48,9 @@ from reports.watch_section import WatchRun
 TITLES_NAMED, CARDS_NAMED = 3, 2
 """Runs and kinds of device that the report's title names one by one."""
 
-SECTIONS = frozenset({PREFLIGHT.command, WATCH, LEDGER, STACKS, AB, *SWEEPS})
+OtherRun = SweepRun | StageRun | StackRun | AbRun | RegressRun
+"""A run of another layer than the first that counts."""
+SECTIONS = frozenset({PREFLIGHT.command, WATCH, LEDGER, STACKS, AB, REGRESS, *SWEEPS})
 """Commands whose runs have a section of their own, beside Layer 1."""
 
 Other = TypeVar("Other")
@@ -83,6 +93,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     ledgers = _others(recorded, artifacts, unreadable, (LEDGER,), read_stages)
     stacks = _others(recorded, artifacts, unreadable, (STACKS,), read_stacks)
     comparisons = _others(recorded, artifacts, unreadable, (AB,), read_ab)
+    regressions = _others(recorded, artifacts, unreadable, (REGRESS,), read_regress)
     rows = history(recorded.runs, artifacts, unreadable)
     counts = {row.id for row in rows if not row.dropped}
     counting = _counting(recorded, counts, documents, artifacts)
@@ -91,7 +102,9 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     staged = [ledger for ledger in ledgers if ledger.run.id in counts]
     sampled = [one for one in stacks if one.run.id in counts]
     compared = [one for one in comparisons if one.run.id in counts]
-    counted_runs = {r.run.id for kind in (counting, swept, staged, sampled, compared) for r in kind}
+    regressed = [one for one in regressions if one.run.id in counts]
+    others: list[OtherRun] = [*staged, *sampled, *swept, *compared, *regressed]
+    counted_runs = {r.run.id for kind in (counting, others) for r in kind}
     watches = _watches(recorded, artifacts)
     preflight = next((run for run in reversed(recorded.runs) if _is(run, PREFLIGHT.command)), None)
     of_counting = [f for f in recorded.findings if f.run_id in counted_runs]
@@ -99,22 +112,25 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
     negative = [f for f in of_counting if f.finding.negative]
     return Report(
-        title=_title(counting, [*staged, *sampled, *swept, *compared]),
+        title=_title(counting, others),
         verdicts=(
             *map(_run_verdict, counting),
             *map(stages_verdict, staged),
             *map(stacks_verdict, sampled),
             *map(sweep_verdict, swept),
             *map(ab_verdict, compared),
+            *map(regress_verdict, regressed),
         ),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(counting, preflight, watches, commands, swept, staged, sampled, compared, tried),
+        layers=layers_walked(
+            *(counting, preflight, watches, commands, swept, staged, sampled, compared, regressed, tried)
+        ),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
         not_measured=tuple(not_measured(counting, preflight)),
-        not_shown=(*not_shown(counting), *([] if swept or compared else [UNMEASURED_EFFECTS])),
-        raw_values=_raw_values(recorded.measurements, counting, [*staged, *sampled, *swept, *compared]),
+        not_shown=(*not_shown(counting), *_unmeasured([*swept, *compared], regressed)),
+        raw_values=_raw_values(recorded.measurements, counting, others),
         runs=rows,
         artifacts=tuple(dict.fromkeys(a for row in rows for a in row.artifacts)),
     )
@@ -191,7 +207,14 @@ def _counting(
     ]
 
 
-def _title(runs: Sequence[Layer1Run], sweeps: Sequence[SweepRun | StageRun | StackRun | AbRun]) -> str:
+def _unmeasured(of_speed: Sequence[OtherRun], regressed: Sequence[RegressRun]) -> list[str]:
+    """What no recorded run says of the effect of a change."""
+    if of_speed:
+        return []
+    return [UNMEASURED_SPEED if regressed else UNMEASURED_EFFECTS]
+
+
+def _title(runs: Sequence[Layer1Run], sweeps: Sequence[OtherRun]) -> str:
     if not runs and not sweeps:
         return "no run counts"
     named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
@@ -212,7 +235,7 @@ def _run_verdict(r: Layer1Run) -> RunVerdict:
 def _raw_values(
     measurements: Sequence[StoredMeasurement],
     runs: Sequence[Layer1Run],
-    others: Sequence[SweepRun | StageRun | StackRun | AbRun],
+    others: Sequence[OtherRun],
 ) -> tuple[RawValue, ...]:
     """Those of the runs that count, the device that is shown of each first."""
     shown = {r.run.id: r.subject.device.scope if r.subject else "" for r in runs}

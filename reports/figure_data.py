@@ -205,6 +205,13 @@ class KeptPicture:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Divergences:
+    """Of each sample that differs, the share of its answer that is the same before."""
+
+    places: tuple[float, ...]
+
+
 FigureData = (
     BusyBars
     | SplitBars
@@ -218,4 +225,5 @@ FigureData = (
     | AbPairs
     | AbLatency
     | AbTimeline
+    | Divergences
 )

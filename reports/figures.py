@@ -16,6 +16,7 @@ from reports.figure_data import (
     AbPairs,
     AbTimeline,
     BusyBars,
+    Divergences,
     IdleBars,
     KeptPicture,
     KernelBars,
@@ -67,6 +68,7 @@ def draw(figure: Figure) -> Canvas:
     """The figure on a canvas of its own; call it inside `styled`."""
     from reports.figures_ab import draw_ab_latency, draw_ab_pairs, draw_ab_timeline
     from reports.figures_busy import draw_busy
+    from reports.figures_divergence import draw_divergences
     from reports.figures_idle import draw_idle
     from reports.figures_kernels import draw_kernels
     from reports.figures_split import draw_split
@@ -100,3 +102,5 @@ def draw(figure: Figure) -> Canvas:
             return draw_ab_latency(figure.data, figure.title, figure.about)
         case AbTimeline():
             return draw_ab_timeline(figure.data, figure.title, figure.about)
+        case Divergences():
+            return draw_divergences(figure.data, figure.title, figure.about)

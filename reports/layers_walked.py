@@ -12,6 +12,8 @@ from reports.history import verdict_of
 from reports.layer1_section import Layer1Run, layer1_blocks, layer1_method, verdict_strength
 from reports.model import Layer
 from reports.preflight_section import preflight_layer
+from reports.regress_document import RegressRun
+from reports.regress_section import regress_layer
 from reports.stacks_document import StackRun
 from reports.stacks_section import stacks_layer
 from reports.stages_document import StageRun
@@ -42,13 +44,14 @@ LAYER_3 = KnownLayer(
 LAYER_4 = KnownLayer("Layer 4. A/B", "Does one change make it better, by how much, what does it block?", "ab")
 LAYER_2 = KnownLayer("Layer 2. Stacks", "Which line of which thread waits or burns?", "layer2")
 STAGES = KnownLayer("Stage ledger", "Which stage holds requests, waiting or at work?", "stages")
+LAYER_5 = KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress")
 KNOWN = (
     *(PREFLIGHT, LAYER_1),
     STAGES,
     LAYER_2,
     LAYER_3,
     LAYER_4,
-    KnownLayer("Layer 5. Correctness", "Are the answers still right?", "regress"),
+    LAYER_5,
 )
 
 SAMPLED_LIVE = "sampling"
@@ -62,6 +65,7 @@ UNMEASURED_EFFECTS = (
     "Throughput, latency and accuracy were not measured. Nothing here says how much a change would win, or "
     "that the answers stay right."
 )
+UNMEASURED_SPEED = "Throughput and latency were not measured. Nothing here says how much a change would win."
 
 
 def layers_walked(
@@ -73,6 +77,7 @@ def layers_walked(
     ledgers: Sequence[StageRun] = (),
     stacks: Sequence[StackRun] = (),
     comparisons: Sequence[AbRun] = (),
+    regressions: Sequence[RegressRun] = (),
     tried: Collection[str] = (LAYER_1.command,),
 ) -> tuple[Layer, ...]:
     """One row for every layer; `commands` are those that this perfkit has, `tried` those that are recorded,
@@ -82,6 +87,7 @@ def layers_walked(
         STAGES: stages_layer(STAGES.title, STAGES.question, ledgers) if ledgers else None,
         LAYER_2: stacks_layer(LAYER_2.title, LAYER_2.question, stacks) if stacks else None,
         LAYER_4: ab_layer(LAYER_4.title, LAYER_4.question, comparisons) if comparisons else None,
+        LAYER_5: regress_layer(LAYER_5.title, LAYER_5.question, regressions) if regressions else None,
     }
     return tuple(
         walked.get(known) or _layer(known, runs, preflight, watches, commands, tried) for known in KNOWN
@@ -124,7 +130,7 @@ def _strength(r: Layer1Run, runs: int) -> str:
 def _why_not_run(
     known: KnownLayer, runs: Sequence[Layer1Run], commands: Collection[str], tried: Collection[str]
 ) -> str:
-    if known in (LAYER_1, LAYER_2, LAYER_3, LAYER_4, STAGES) and known.command in tried:
+    if known in (LAYER_1, LAYER_2, LAYER_3, LAYER_4, LAYER_5, STAGES) and known.command in tried:
         return NONE_COUNTS
     why = NOT_RECORDED if known.command in commands else NOT_IN_VERSION
     name = known.title.split(".")[0]

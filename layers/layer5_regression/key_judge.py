@@ -14,7 +14,7 @@ import msgspec
 
 from layers.evidence.finding import Finding, FindingKind
 from layers.evidence.guard import Checked, Effect, Guard, Outcome, apply_guards, strongest_effect
-from layers.evidence.measurement import Measurement
+from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
 from layers.evidence.strength import judge_strength
 from layers.evidence.strength_table import Outputs
@@ -37,7 +37,8 @@ NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """What was asked, what was found, and which planted faults were caught."""
+    """What was asked, what was found, and which planted faults were caught. `artifact`: rows and keys, where
+    they are kept."""
 
     command: str
     spec: KeySpec
@@ -45,6 +46,7 @@ class KeyFacts:
     expected_collisions: float
     properties: tuple[Property, ...]
     planted: tuple[tuple[str, bool], ...]
+    artifact: Artifact | None = None
 
 
 def _missed(facts: KeyFacts) -> Outcome:
@@ -94,7 +96,7 @@ def judge_keys(facts: KeyFacts) -> Result:
     """The result of `perfkit regress --key-layer`."""
     guards = apply_guards(KEY_GUARDS, facts)
     void = strongest_effect(guards) is Effect.VOID
-    measured = list(map(_measurement, facts.properties))
+    measured = [_measurement(one, facts.artifact) for one in facts.properties]
     verdict = _verdict(facts, void)
     return Result(
         command=COMMAND,
@@ -118,8 +120,9 @@ def _verdict(facts: KeyFacts, void: bool) -> Verdict:
     return Verdict(word, False, because, Exit.FAILED if failed else Exit.OK, NEXT[word])
 
 
-def _measurement(one: Property) -> Measurement:
-    return Measurement(one.name, float(one.holds), "holds", one.n, "rows", f"{METHOD}: {one.seen}")
+def _measurement(one: Property, artifact: Artifact | None) -> Measurement:
+    how = f"{METHOD}: {one.seen}"
+    return Measurement(one.name, float(one.holds), "1 where it holds", one.n, "rows", how, artifact)
 
 
 def _findings(

@@ -38,6 +38,7 @@ def sections(analysis: Analysis) -> dict[str, Any]:
             }
             for arm in analysis.arms
         ],
+        "files": [msgspec.to_builtins(file) for arm in analysis.arms for file in arm.artifacts],
         "options": msgspec.to_builtins(analysis.options),
         "lost": [visible(text) for arm in analysis.arms for text in arm.lost],
     }

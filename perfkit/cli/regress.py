@@ -111,11 +111,15 @@ def regress(
 
 def _key_layer(command: str, started: datetime, json: bool, investigation: Path | None) -> int:
     """The other layer: keys by what they must hold."""
+    from layers.evidence.store import ARTIFACTS, Investigation
     from layers.layer5_regression.key_judge import judge_keys
     from layers.layer5_regression.key_layer import look_at_keys
     from perfkit.cli.regress_view import show_keys
 
-    result = judge_keys(look_at_keys(command))
+    if investigation is not None:
+        with Investigation.open(investigation):  # makes its folders
+            pass
+    result = judge_keys(look_at_keys(command, investigation / ARTIFACTS if investigation else None))
     try:
         if investigation is not None:
             record_result(investigation, result, started)
