@@ -54,7 +54,8 @@ def _law(stage: str, told: Sequence[tuple[SweepPass, BatchMeans]]) -> StageLaw |
 def law_text(one: StageLaw, apart: Mapping[str, str] | None = None) -> str:
     """The law in a sentence; `apart` are settings that all passes share and that need no mention."""
     law = one.law
-    said = f"a batch of B takes {law.a_ms:.3g} + {law.b_ms:.3g}·B^{law.p:g} ms"
+    power = "" if law.p == 1 else f"^{law.p:g}"
+    said = f"a batch of B takes {law.a_ms:.3g} + {law.b_ms:.3g}·B{power} ms"
     rests = f"R² {law.r2:.2f}, {counted(one.batches, 'batch')} in {counted(one.passes, 'pass')}"
     reach = "beyond what was seen" if law.beyond_seen else "within what was seen"
     own = [f"{k}={v}" for k, v in sorted(one.measured_settings.items()) if k not in (apart or {})]

@@ -78,7 +78,8 @@ def _unverified(setup: SetUp) -> Outcome | None:
         return None
     reported = setup.reported or {}
     silent = [name for name in setup.asked if not any(True for _ in reported_values(name, reported))]
-    return Outcome(bool(silent), f"the server does not say {', '.join(silent) or 'nothing'}")
+    text = f"the server does not say {', '.join(silent)}" if silent else "the server says each of them"
+    return Outcome(bool(silent), text)
 
 
 def _burst_shed(setup: SetUp) -> Outcome | None:
