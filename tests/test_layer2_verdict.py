@@ -217,3 +217,16 @@ def test_a_void_guard_on_the_recording_leaves_no_finding_at_all() -> None:
     result = judge(watched(3, stack(QUEUE, 499)), before=watched(3, stack(BURN, 499)), more_guards=[nothing])
     assert (result.verdict.word, result.verdict.exit_code) == ("void", Exit.INVALID)
     assert result.findings == [] and "nothing was recorded" in result.verdict.because
+
+
+def test_the_kernels_count_of_cpu_time_says_which_thread_works() -> None:
+    """One that waits for its device in naps is at work; one that blocks in a call without a label is not."""
+    worker, other = ThreadName("8", "ar"), ThreadName("9", "build-0")
+    napping = stack("run /srv/a/run.py 3;wait_for sample_engine/emulated/host/waiting.py 61", 499, worker)
+    blocked = stack("work /srv/a/work.py 4", 499, other)
+    cpu = (ThreadCpu(8, "ar", 5.0, 1.0, 25.0), ThreadCpu(9, "build-0", 0.0, 0.0, 25.0))
+    counted = captures(3, napping, blocked, recording=recording(load=LOAD, threads=cpu))
+    assert judge(counted).sections["thread"]["scope"].startswith("ar in ")
+    assert "by the kernel's count" in judge(counted).sections["thread"]["why"]
+    uncounted = watched(3, napping, blocked)
+    assert judge(uncounted).sections["thread"]["scope"].startswith("build-0 in ")

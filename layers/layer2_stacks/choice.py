@@ -6,12 +6,13 @@ many threads happen to exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layers.evidence.wording import counted, first_few
 from layers.layer2_stacks.entries import LOOPS
-from layers.layer2_stacks.model import Scope, ScopeAnalysis, StackAnalysis
+from layers.layer2_stacks.model import Capture, Scope, ScopeAnalysis, StackAnalysis
 from parsers.errors import UsageError
 
 NAMED = 8
@@ -30,20 +31,36 @@ ANY_THREAD = Choice()
 
 
 def choose(
-    scopes: Sequence[ScopeAnalysis], choice: Choice, active: StackAnalysis | None = None
+    scopes: Sequence[ScopeAnalysis],
+    choice: Choice,
+    active: StackAnalysis | None = None,
+    used_s: Mapping[str, float] | None = None,
 ) -> tuple[ScopeAnalysis, str]:
-    """The scope and why; `active` captures tell who is on a CPU. UsageError where nothing fits the choice."""
+    """The scope and why. `used_s` is CPU time by thread id where the kernel's count was read (`cpu_seconds`);
+    else `active` captures tell who is on a CPU. UsageError where nothing fits the choice."""
+    used_s = used_s or {}
     asked = [s for s in scopes if _fits(s.scope, choice)]
     if not asked:
         there = first_few((s.scope.name for s in scopes), NAMED)
         raise UsageError(f"{_words(choice)}: no such thread in these captures; there is {there}")
-    best = max(asked, key=lambda s: (is_loop_scope(s.scope), _work(s, active), s.total_ticks, _is_main(s)))
+    best = max(
+        asked,
+        key=lambda s: (
+            is_loop_scope(s.scope),
+            _used_s(s.scope, used_s),
+            _work(s, active),
+            s.total_ticks,
+            _is_main(s),
+        ),
+    )
     if choice != ANY_THREAD:
         return best, f"asked for by {_words(choice)}"
     if is_loop_scope(best.scope):
         return best, f"{best.scope.entry} is the loop of an engine"
     if len(scopes) == 1:
         return best, "there is no other"
+    if _used_s(best.scope, used_s):
+        return best, f"by the kernel's count it used most CPU time of {counted(len(scopes), 'thread')}"
     return best, f"it has most ticks outside of waits of {counted(len(scopes), 'thread')}"
 
 
@@ -84,6 +101,20 @@ def _fits(scope: Scope, choice: Choice) -> bool:
 def _words(choice: Choice) -> str:
     told = (("--thread", choice.thread), ("--entry", choice.entry))
     return " ".join(f"{option} {value}" for option, value in told if value)
+
+
+def cpu_seconds(captures: Iterable[Capture]) -> dict[str, float]:
+    """Seconds on a CPU by thread id, over the captures that perfkit made: a thread that waits for a device in
+    a loop is at work, whatever its stacks look like."""
+    used_s: dict[str, float] = defaultdict(float)
+    for capture in captures:
+        for cpu in capture.recording.threads if capture.recording is not None else ():
+            used_s[str(cpu.thread_id)] += cpu.on_cpu_s
+    return used_s
+
+
+def _used_s(scope: Scope, used_s: Mapping[str, float]) -> float:
+    return sum(used_s.get(thread_id, 0.0) for thread_id in scope.thread_ids)
 
 
 def _work(scope: ScopeAnalysis, active: StackAnalysis | None) -> int:

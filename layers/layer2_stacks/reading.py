@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from layers.layer2_stacks.choice import Choice, choose, same_thread
+from layers.layer2_stacks.choice import Choice, choose, cpu_seconds, same_thread
 from layers.layer2_stacks.model import Capture, Mode, Row, Scope, ScopeAnalysis, Share, StackAnalysis
 from layers.layer2_stacks.shares import estimate
 from layers.layer2_stacks.told import told_of
@@ -60,7 +60,8 @@ def read(analyses: Sequence[StackAnalysis], choice: Choice) -> Reading | None:
     if not by_mode:
         return None
     chief = next(by_mode[mode] for mode in CHIEF if mode in by_mode)
-    chosen, why = choose(chief.scopes, choice, by_mode.get(Mode.ACTIVE))
+    used_s = cpu_seconds(capture for analysis in analyses for capture in analysis.captures)
+    chosen, why = choose(chief.scopes, choice, by_mode.get(Mode.ACTIVE), used_s)
     scopes = {
         mode: found
         for mode, analysis in by_mode.items()

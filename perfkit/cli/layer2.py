@@ -56,6 +56,14 @@ def layer2(
             "--later", metavar="FILE", help="Captures taken long after: is a cost one-off or steady?"
         ),
     ] = None,
+    suspect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suspect",
+            metavar="PLACE",
+            help="A FILE.py, FILE.py:LINE or function: the share of time below it. May be repeated.",
+        ),
+    ] = None,
     flame: layer2_exports.Flame = None,
     difference: layer2_exports.Difference = None,
     icicle: layer2_exports.Icicle = False,
@@ -120,6 +128,7 @@ def layer2(
         wanted.refuse_alone()
         judged = read_and_judge(given, choice, exports)
     result = with_join(judged.result, investigation, started)
+    result = layer2_exports.suspected(result, judged.captures, choice, suspect or [])
     if no_record and not exports.any:
         return output.finish(result, as_json=json, show=show_layer2)
     drawn = layer2_exports.draw(judged.captures, judged.before, choice, result, exports)

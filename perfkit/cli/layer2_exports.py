@@ -117,6 +117,16 @@ class Drawn:
         return [picture.mode for picture in self.flames]
 
 
+def suspected(result: Result, captures: Sequence[Capture], choice: Choice, places: Sequence[str]) -> Result:
+    """The result with the share of each place that was named."""
+    if not places:
+        return result
+    from layers.layer2_stacks.suspect import Place, with_suspects
+    from layers.layer2_stacks.weigh import weigh
+
+    return with_suspects(result, weigh(captures, choice), [Place(text) for text in places])
+
+
 def draw(
     captures: Sequence[Capture], before: Sequence[Capture], choice: Choice, result: Result, wanted: Exports
 ) -> Drawn:

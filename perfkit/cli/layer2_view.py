@@ -47,6 +47,8 @@ def show_layer2(result: Result) -> None:
         _show_thread(thread, scopes)
         for scope in (s for s in scopes if s["chosen"]):
             _show_lines(scope)
+        for suspect in result.sections.get("suspects", []):
+            output.paragraph("suspect", f"{suspect['place']}: {suspect['words']}")
         _show_look(result)
         _show_others(thread, scopes)
     _show_captures(result.sections["captures"])
