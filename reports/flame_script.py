@@ -23,7 +23,8 @@ SCRIPT = """
       counts: box.dataset.n.split(" ").map(Number),
       left: parseFloat(box.getAttribute("x")), width: parseFloat(box.getAttribute("width")),
       name: text.firstChild.data, place: tail ? tail.textContent : "",
-      words: box.querySelector("title").textContent, shown: 0, off: false
+      words: box.querySelector("title").textContent, look: box.getAttribute("class"),
+      shown: parseFloat(box.getAttribute("width")), off: false, said: text.textContent
     };
   });
   var zoomed = boxes[0], pointed = boxes[0], letter = 6.7;
@@ -33,7 +34,7 @@ SCRIPT = """
     return boxes.slice(box.at, end > 0 ? end : boxes.length);
   }
 
-  function place(box, left, width, name) {
+  function put(box, left, width, name) {
     box.off = false;
     box.shown = width;
     box.box.setAttribute("x", left + "%");
@@ -45,9 +46,9 @@ SCRIPT = """
     zoomed = box;
     boxes.forEach(function (other) { other.off = true; });
     inside(box).forEach(function (other) {
-      place(other, (other.left - box.left) * 100 / box.width, other.width * 100 / box.width, "");
+      put(other, (other.left - box.left) * 100 / box.width, other.width * 100 / box.width, "");
     });
-    for (var up = boxes[box.up]; up; up = boxes[up.up]) place(up, 0, 100, " above");
+    for (var up = boxes[box.up]; up; up = boxes[up.up]) put(up, 0, 100, " above");
     boxes.forEach(function (other) { if (other.off) other.box.setAttribute("class", other.look + " off"); });
     button.disabled = box === boxes[0];
     fit();
@@ -64,8 +65,11 @@ SCRIPT = """
         var end = Math.floor((room - 1) / 3);
         name = room > 2 ? name.slice(0, room - 1 - end) + "\\u2026" + (end ? name.slice(-end) : "") : "";
       }
+      var place = (name + box.place).length > room ? "" : box.place;
+      if (name + place === box.said) return;  // each change costs the browser a layout
+      box.said = name + place;
       box.text.firstChild.data = name;
-      if (box.tail) box.tail.textContent = (name + box.place).length > room ? "" : box.place;
+      if (box.tail) box.tail.textContent = place;
     });
   }
 
@@ -115,7 +119,6 @@ SCRIPT = """
     return found ? boxes.find(function (box) { return box.box === found; }) : null;
   }
 
-  boxes.forEach(function (box) { box.look = box.box.getAttribute("class"); });
   frame.addEventListener("pointerover", function (event) { say(boxOf(event)); });
   frame.addEventListener("pointerleave", function () { say(null); });
   frame.addEventListener("focusin", function (event) { point(boxOf(event)); });
@@ -139,9 +142,9 @@ SCRIPT = """
   get(".still").remove();
   svg.querySelectorAll(".live").forEach(function (part) { part.removeAttribute("display"); });
   boxes[0].box.setAttribute("tabindex", "0");
-  new ResizeObserver(fit).observe(svg);
-  zoom(boxes[0]);
+  button.disabled = true;
   letter = boxes[0].text.getComputedTextLength() / boxes[0].text.textContent.length || letter;
+  new ResizeObserver(fit).observe(svg);  // a fold that is opened changes the size, too
   fit();
 })(document.currentScript.parentNode);
 """

@@ -19,8 +19,8 @@ from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.001
 """Of the root, for a box of its own: one pixel of a window that is 1,000 wide."""
-MOST_BOXES = 20_000
-"""A browser's patience; of more the narrowest are merged as well."""
+MOST_BOXES = 10_000
+"""Two seconds of a browser on a slow machine; of more the narrowest are merged as well."""
 
 QUESTIONS = {
     Mode.IDLE: "All ticks: where is it blocked?",
