@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.model import Capture, Mode
 from layers.layer2_stacks.tree_growth import call_tree
+from parsers.pyspy_raw import read_raw
 from parsers.stack_model import Frame, Stack
 from reports.flame_script import SCRIPT
 from reports.flame_style import DARK_FAINT, DARK_INK, DARK_PAGE, LIGHT_FAINT, LIGHT_INK, LIGHT_PAGE, LOOKS
@@ -212,3 +214,16 @@ def test_letters_can_be_read_on_every_colour() -> None:
         assert contrast(dark, DARK_INK) >= 4.5, look
     assert contrast(LIGHT_PAGE, LIGHT_FAINT) >= 4.5
     assert contrast(DARK_PAGE, DARK_FAINT) >= 4.5
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("folder", ["engine", "grammar", "ns", "repeats", "traps", "vllm"])
+def test_real_captures_are_drawn_with_all_their_samples(folder: str, data_dir: Path) -> None:
+    files = sorted((data_dir / "pyspy" / folder).glob("*raw*"))
+    files = [path for path in files if path.suffix in (".raw", ".txt")]
+    assert files
+    for path in files:
+        analysis = analyse([Capture(read_raw(str(path)), Mode.IDLE)])
+        boxes = drawn(flame_svg(call_tree(analysis), path.name))
+        assert boxes[0].counts == [analysis.samples], path
+        assert sum(box.counts[0] for box in boxes if box.row == 1) == analysis.samples, path
