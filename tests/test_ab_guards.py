@@ -242,6 +242,9 @@ def test_answers_that_got_shorter() -> None:
     assert fired(analysed(a, shorter))["outputs-differ-in-length"].effect is Effect.VOID
     little = fired(analysed(a, arm_b(by=1.04, runs={"output_tokens_per_s": 10_000.0})))
     assert little["outputs-differ-in-length"].effect is Effect.DIRECTIONAL
+    chance = analysed(a, arm_b((100.0, 96.0, 104.0, 106.0), runs={"output_tokens_per_s": 10_000.0}))
+    assert chance.output is not None and abs(chance.output.ratio - 1) > 0.01
+    assert "outputs-differ-in-length" not in fired(chance)
     same = analysed(a, arm_b(runs={"output_tokens_per_s": 10_010.0}))
     assert "outputs-differ-in-length" not in fired(same)
 

@@ -7,7 +7,7 @@ their own that Holm's adjustment covers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layers.collectors.load.plan import Load
@@ -15,7 +15,7 @@ from layers.layer4_ab.differences import data_differences, differences
 from layers.layer4_ab.effects import effect_of, floors_beside, with_holm
 from layers.layer4_ab.gates import gates
 from layers.layer4_ab.history import history_of, machine_of
-from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, THROUGHPUT, untold_tails
+from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, OUTPUT, THROUGHPUT, untold_tails
 from layers.layer4_ab.model import AbAnalysis, Arm, Effect, Metric, Pair, Question, Recorded, Round
 from layers.layer4_ab.order import Shift, drift, order_effect
 from layers.layer4_ab.pairing import Paired, chosen_load, loads_of, paired, starts_of
@@ -77,6 +77,7 @@ def analyse(
         primary=primary,
         others=tuple(others),
         elsewhere=tuple(elsewhere),
+        output=effect_of(OUTPUT, load, found.pairs, (), replace(question, margin=None)),
         untold_tails=tuple(untold_tails(kept)),
         drift=_drift(found, metric),
         order_effect=_order_effect(found.pairs, metric),

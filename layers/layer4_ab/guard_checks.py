@@ -19,6 +19,8 @@ from layers.layer4_ab.treatment import ran
 SHORTER, FAR_SHORTER = 0.01, 0.10
 """Of the output of a request, from one arm to the other: 10 % is the margin of MLPerf's TEST09; 1 % is
 perfkit's choice, for a difference that a claim of some percent may consist of."""
+LEAST_TO_SHOW = 2
+"""Pairs that the rule judges; of one pair any difference counts."""
 FAILED_APART = 0.01
 """Of the requests of an arm: a server that refuses work is faster at the rest. perfkit's choice."""
 MOST_EXCLUDED = 0.5
@@ -219,23 +221,15 @@ def beyond_amdahl(found: AbAnalysis) -> Outcome | None:
 
 
 def outputs_shorter(found: AbAnalysis) -> Outcome | None:
-    told = [_output_a_request(arm) for arm in _kept_of(found)]
-    a, b = told
-    if a is None or b is None:
+    """A small difference has to be one by the rule of A/Bs, too: which items a short run got to is chance."""
+    output = found.output
+    if output is None:
         return None
-    by = b / a - 1
-    effect = None if abs(by) > FAR_SHORTER else Effect.DIRECTIONAL
-    return Outcome(abs(by) > SHORTER, f"{a:,.4g} → {b:,.4g} of output a request ({100 * by:+.1f} %)", effect)
-
-
-def _output_a_request(rounds: Sequence[Round]) -> float | None:
-    """Tokens, or seconds of audio, of a served request; None where a run does not tell."""
-    swept = [one.swept for one in rounds]
-    for rate in ([s.output_tokens_per_s for s in swept], [s.audio_s_per_s for s in swept]):
-        told = [r / s.throughput_rps for r, s in zip(rate, swept, strict=True) if r and s.throughput_rps]
-        if told and len(told) == len(swept):
-            return fmean(told)
-    return None
+    by, a, b = output.ratio - 1, fmean(output.a), fmean(output.b)
+    far, shown = abs(by) > FAR_SHORTER, output.claimed or output.pairs < LEAST_TO_SHOW
+    effect = None if far else Effect.DIRECTIONAL
+    text = f"{a:,.4g} → {b:,.4g} of output a request ({100 * by:+.1f} %)"
+    return Outcome(far or (shown and abs(by) > SHORTER), text, effect)
 
 
 def failures_differ(found: AbAnalysis) -> Outcome | None:

@@ -57,6 +57,16 @@ METRICS = (
     ),
 )
 """The primary metric is one of them; the others are told beside it."""
+
+
+def _output_a_request(swept: SweepPass) -> float | None:
+    """Tokens, or seconds of audio, of a served request; None where a run does not tell."""
+    rate = swept.output_tokens_per_s or swept.audio_s_per_s
+    return rate / swept.throughput_rps if rate and swept.throughput_rps else None
+
+
+OUTPUT = Metric("output_a_request", "tokens or s", True, _output_a_request)
+"""Not to be compared by, but to be the same: shorter answers are less work."""
 BY_NAME = {metric.name: metric for metric in METRICS}
 
 

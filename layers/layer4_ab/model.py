@@ -249,7 +249,8 @@ class AbAnalysis:
 
     `primary` is None where no pair has the metric. `others` are further metrics at the same load, `elsewhere`
     the primary metric at other loads; Holm's family is both. `unpaired` starts have no partner; `first_round`
-    says which first rounds were left out. `two_states` names arms whose runs form two groups.
+    says which first rounds were left out. `two_states` names arms whose runs form two groups. `output` is how
+    much of an answer a request got, which is to be the same.
     """
 
     question: Question
@@ -267,6 +268,7 @@ class AbAnalysis:
     primary: Effect | None
     others: tuple[Effect, ...]
     elsewhere: tuple[Effect, ...]
+    output: Effect | None
     untold_tails: tuple[str, ...]
     drift: Shift | None
     order_effect: Shift | None
