@@ -53,6 +53,7 @@ def _run(r: StageRun) -> Iterator[Block]:
         why = str(r.run.document["verdict"]["because"])
         yield Paragraph("No ledger", why, Computed(f"perfkit stages, run {r.run.id}; no request is complete"))
         return
+    yield from _recorded(r)
     yield _bars(r)
     yield _ledger(r, chosen)
     if len(r.ledgers) > 1:
@@ -62,6 +63,22 @@ def _run(r: StageRun) -> Iterator[Block]:
     yield from _symptoms(r, chosen)
     if lost := r.run.document["lost"]:
         yield Paragraph("Lost", first_few(lost), Computed(f"perfkit stages, run {r.run.id}"))
+
+
+def _recorded(r: StageRun) -> Iterator[Block]:
+    """How the ledger came about, where perfkit recorded it; and what it says together with stacks."""
+    basis = r.basis(r.ledgers)
+    if told := r.run.document.get("recorded"):
+        load = told["load"]
+        under = f"{load['concurrency']} at a time by perfkit" if load else "a load that was there"
+        said = f"{told['kind']} at {told['server']}, {told['lasted_s']:.1f} s under {under}"
+        devices = [
+            f"{d['device']}: {d['metric']} {_number(d['mean'])}, n = {d['n']}" for d in told["devices"]
+        ]
+        yield Paragraph("Recorded", "; ".join([said, *devices]), basis)
+    joined = r.run.document.get("joined")
+    if joined and joined["why_not"]:
+        yield Paragraph("Together with stacks", joined["statement"], basis)
 
 
 def _bars(r: StageRun) -> Figure:

@@ -41,6 +41,7 @@ IDLE_PAGE = "sglang:num_running_reqs 0.0\nsglang:num_queue_reqs 0.0\n"
 @pytest.fixture(autouse=True)
 def soon_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_events, "STILL_S", 0.1)
+    monkeypatch.setattr(request_events, "FIRST_FILE_S", 0.1)
 
 
 def omni(events: Callable[[Path], object], **pages: Page) -> dict[str, Page]:
@@ -56,7 +57,9 @@ def omni(events: Callable[[Path], object], **pages: Page) -> dict[str, Page]:
 
 
 def some(folder: Path) -> None:
-    written(folder / "events_asr_7.jsonl", asr_run(40))
+    """Events that name no run."""
+    lines = asr_run(40)
+    written(folder / "events_asr_7.jsonl", [{**one, "run_id": ""} for one in lines])
 
 
 def none(folder: Path) -> None:
@@ -108,6 +111,27 @@ def test_files_that_are_elsewhere_are_pointed_at(capsys: pytest.CaptureFixture[s
         code, made, err = profile(capsys, server, "--no-record")
         assert len(server.calls(STOP)) == 1
     assert code == 4 and "copy it here" in err and "--events-dir" in made["verdict"]["because"]
+
+
+def test_a_server_that_makes_no_file_while_it_is_idle_is_void(capsys: pytest.CaptureFixture[str]) -> None:
+    with control_server(omni(lambda _: None, **{"GET /metrics": IDLE_PAGE})) as server:
+        code, made, _ = profile(capsys, server, "--no-record")
+    assert code == 4 and "PK418" in [g["code"] for g in made["guards"]]
+
+
+def test_runs_that_lie_in_the_folder_from_before_are_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An older run with more load, in the folder that --events-dir names."""
+
+    def appended(body: Any) -> Page:
+        old = asr_run(90, 5, run="old", queue=500.0)
+        written(Path(body["event_dir"]) / "events_asr_7.jsonl", [*old, *asr_run(40, run=body["run_id"])])
+        return {}
+
+    with control_server({**omni(none), START: appended}) as server:
+        _, made, _ = profile(capsys, server, "--no-record", "--events-dir", str(tmp_path))
+    assert [(one["word"], one["requests"]["complete"]) for one in made["runs"]] == [("stage-bound", 40)]
 
 
 def test_a_server_that_does_not_stop_is_named_with_how_to_stop_it(

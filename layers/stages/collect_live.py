@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layers.collectors.event_recording import EventRecording
@@ -26,6 +26,7 @@ from layers.layer3_sweep.model import DeviceUse
 from layers.layer3_sweep.recorded import read_samples
 from layers.layer3_sweep.surround import Surround
 from layers.layer3_sweep.use import WallSpan, devices_over
+from layers.stages.collect import CollectedStages
 from parsers.errors import InvalidMeasurement, UsageError
 from parsers.metrics_histograms import READ_AT
 from parsers.metrics_page import labels_of, name_of
@@ -67,6 +68,26 @@ class Live:
     def artifacts(self) -> list[Artifact]:
         """The samplers' recordings; the events are the ledger's own."""
         return [describe_artifact(path) for path in sorted(samples_in(self.folder).glob("samples-*.log"))]
+
+
+def worked(driven: Driven | None, beside: Beside) -> bool | None:
+    """Whether the server did anything meanwhile, by the load that perfkit drove or by its own metrics; None
+    where neither says."""
+    if driven is not None:
+        return driven.tally.asked > 0
+    means = beside.means
+    told = [value for value in (means.running, means.waiting) if value is not None] if means else []
+    return any(told) if told else None
+
+
+def events_of(collected: CollectedStages, run: str) -> CollectedStages:
+    """What was read without events of other runs: a folder may have been recorded into before. Events that
+    name no run stay."""
+    logs = [
+        replace(log, events=tuple(event for event in log.events if event.run in ("", run)))
+        for log in collected.logs
+    ]
+    return replace(collected, logs=tuple(log for log in logs if log.events))
 
 
 def samples_in(folder: Path) -> Path:
@@ -155,13 +176,14 @@ def record_events(
 
     ServerCallFailed where the server does not record, InvalidMeasurement where its files are not here.
     """
-    events = events or folder / "events"
+    events = events.absolute() if events is not None else folder / "events"
     window = Window(adapter, roots, folder)
     if load is not None:
         load.warm_up(lambda: not told.is_set())
     with window.surround.around(samples_in(folder)), EventRecording(adapter, events, run) as recording:
         driven = window.pass_time(seconds, load, told, step)
-    _require_visible(adapter, events, recording.files)
+    beside = window.beside()
+    _require_visible(adapter, events, recording.files, beside, driven)
     sizes = {path: path.stat().st_size for path in recording.files}
     return Live(
         url=adapter.caller.base,
@@ -172,7 +194,7 @@ def record_events(
         lasted_s=window.lasted_s,
         cut_short=told.is_set(),
         driven=driven,
-        beside=window.beside(),
+        beside=beside,
         files=tuple(path for path, size in sizes.items() if size),
         empty=tuple(path for path, size in sizes.items() if not size),
     )
@@ -217,9 +239,11 @@ def _keep_page(adapter: GenericAdapter, path: Path) -> None:
     path.write_bytes(f"{READ_AT.format(time.time_ns())}\n".encode() + answer.body)
 
 
-def _require_visible(adapter: GenericAdapter, events: Path, files: Sequence[Path]) -> None:
-    """Servers make their files when they begin; none here means that they are elsewhere."""
-    if files:
+def _require_visible(
+    adapter: GenericAdapter, events: Path, files: Sequence[Path], beside: Beside, driven: Driven | None
+) -> None:
+    """Files that are not here are elsewhere, or were never made: by a server that says it did nothing."""
+    if files or worked(driven, beside) is False:
         return
     there = first_few(sorted(path.name for path in events.iterdir())) if events.is_dir() else ""
     raise InvalidMeasurement(

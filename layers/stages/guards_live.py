@@ -23,14 +23,10 @@ class LiveFacts:
     seen: int
 
 
-def worked(live: Live) -> bool | None:
-    """Whether the server did anything meanwhile, by the load that perfkit drove or by its own metrics; None
-    where neither says."""
-    if live.driven is not None:
-        return live.driven.tally.asked > 0
-    means = live.beside.means
-    told = [value for value in (means.running, means.waiting) if value is not None] if means else []
-    return any(told) if told else None
+def _worked(live: Live) -> bool | None:
+    from layers.stages.collect_live import worked  # with the load client, which the catalogue has no need of
+
+    return worked(live.driven, live.beside)
 
 
 def metrics_text(live: Live) -> str:
@@ -46,14 +42,14 @@ def metrics_text(live: Live) -> str:
 def _idle(facts: LiveFacts) -> Outcome:
     live = facts.live
     text = f"{counted(facts.seen, 'request')} in {live.lasted_s:.1f} s; {metrics_text(live)}"
-    return Outcome(facts.seen == 0 and not worked(live), text)
+    return Outcome(facts.seen == 0 and not _worked(live), text)
 
 
 def _not_written(facts: LiveFacts) -> Outcome:
     live = facts.live
     asked = f"; perfkit sent {live.driven.tally.asked:,}" if live.driven is not None else ""
     text = f"{counted(facts.seen, 'request')} in its events; {metrics_text(live)}{asked}"
-    return Outcome(facts.seen == 0 and bool(worked(live)), text)
+    return Outcome(facts.seen == 0 and bool(_worked(live)), text)
 
 
 def _cut_short(facts: LiveFacts) -> Outcome:

@@ -92,10 +92,12 @@ def _of_files(files: list[str], run: str, windows: dict[str, float]) -> tuple[Re
 def _of_live(live: Live, run: str, windows: dict[str, float]) -> tuple[Result, list[Artifact]]:
     from layers.stages.analyse import analyse
     from layers.stages.collect import CollectedStages, collect_stages
+    from layers.stages.collect_live import events_of
     from layers.stages.judge import judge
     from layers.stages.judge_live import service_of, with_live
 
-    collected = collect_stages([*map(str, live.files)]) if live.files else CollectedStages((), ())
+    read = collect_stages([*map(str, live.files)]) if live.files else CollectedStages((), ())
+    collected = events_of(read, live.run)
     analysis = analyse(collected, run, windows)
     result = with_live(judge(analysis, service_of(live)), live, analysis)
     return result, [*collected.artifacts, *live.artifacts]

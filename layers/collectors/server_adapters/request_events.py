@@ -21,6 +21,8 @@ STOP_TIMEOUT_S = 60.0
 """Events are kept in memory and written at the end: some hundred MB at most."""
 STILL_S, SETTLE_TIMEOUT_S, LOOK_EVERY_S = 0.5, 30.0, 0.1
 """Workers are told to end by messages and may write after the answer: files are whole once none grows."""
+FIRST_FILE_S = 3.0
+"""Longer than a message takes; a folder of another machine never has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,11 @@ def stop_events(caller: Caller, folder: Path, run: str) -> Sequence[Path]:
 
 
 def _settled(folder: Path) -> list[Path]:
-    """The files once none has grown for a while; as they are where they never settle."""
-    give_up = time.monotonic() + SETTLE_TIMEOUT_S
-    sizes, since = _sizes(folder), time.monotonic()
-    while time.monotonic() - since < STILL_S and time.monotonic() < give_up:
+    """The files once none has grown for a while; as they are where they never settle, or none comes."""
+    began = time.monotonic()
+    give_up = began + SETTLE_TIMEOUT_S
+    sizes, since = _sizes(folder), began
+    while time.monotonic() - since < (STILL_S if sizes else FIRST_FILE_S) and time.monotonic() < give_up:
         time.sleep(LOOK_EVERY_S)
         if (now := _sizes(folder)) != sizes:
             sizes, since = now, time.monotonic()
