@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from parsers.stack_model import Frame, ProcessName, Stack, ThreadName
 
@@ -27,6 +28,9 @@ THREAD = re.compile(r"thread \(([0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:: ([^;]*))?
 THREAD_NAME = re.compile(r"thread \(([0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:: (.*))?", re.DOTALL)
 HEADER = re.compile(r'process [0-9]{1,10}:"|thread \((?:[0-9]{1,20}|0x[0-9A-Fa-f]{1,16})\)(?:[:;]| )')
 LINE = re.compile(r":([0-9]{1,9})\Z")
+BRACKET = re.compile(r"[()]")
+FRAMES_HELD = 1 << 16
+"""Distinct frames, so that one in thousands of stacks is read once; a big engine has some thousand."""
 
 
 def split_count(record: str) -> tuple[str, int] | None:
@@ -52,6 +56,7 @@ def read_stack(text: str, count: int) -> Stack | None:
     return Stack(processes, thread, tuple(map(read_frame, pieces)), count)
 
 
+@lru_cache(maxsize=FRAMES_HELD)
 def read_frame(text: str) -> Frame:
     """Name, file and line: the file is what the last bracket encloses, the line its last `:digits`."""
     opens = _opening(text) if text.endswith(")") else -1
@@ -135,6 +140,9 @@ def _ends(frame: str) -> bool:
 
 def _opening(text: str) -> int:
     """Where the ` (` is that the last `)` closes; the last ` (` where brackets do not pair."""
+    last = text.rfind(" (")
+    if not BRACKET.search(text, last + len(" ("), len(text) - 1):
+        return last
     depth = 0
     for at in range(len(text) - 1, 0, -1):
         depth += (text[at] == ")") - (text[at] == "(")
