@@ -26,7 +26,8 @@ class Kind(StrEnum):
     """anything else that has a type and a shape"""
 
 
-TEXT_DTYPE = "utf-8"
+TEXT_DTYPE, INT24 = "utf-8", "<i3"
+"""Types that numpy has no name for: text, and samples of 24 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ FORMAT_BYTES = 16
 SUBFORMAT_AT = 24
 INTEGER, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 """Formats that are plain samples; the extensible one names one of the others (RFC 2361; mmreg.h)."""
+BITS = frozenset({8, 16, 24, 32, 64})
+"""Of a sample, whole bytes of it."""
 UNKNOWN_BYTES = frozenset({0, 0xFFFFFFFF, 0x7FFFFFFF})
 """Sizes in headers of streams whose length nobody knew."""
 
@@ -70,6 +72,6 @@ def _format(data: bytes, at: int, size: int) -> WavHead | None:
     kind, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", data, at)
     if kind == EXTENSIBLE and size > SUBFORMAT_AT and at + SUBFORMAT_AT + 2 <= len(data):
         (kind,) = struct.unpack_from("<H", data, at + SUBFORMAT_AT)
-    if kind not in (INTEGER, FLOAT, EXTENSIBLE) or not rate or not channels or bits < 8:
+    if kind not in (INTEGER, FLOAT, EXTENSIBLE) or not rate or not channels or bits not in BITS:
         return None
     return WavHead(0, None, rate, channels, bits, kind == FLOAT)

@@ -86,6 +86,15 @@ def test_bytes_decide_and_not_numbers() -> None:
     assert difference(floats([0.0, 1]), floats([-0.0, 1])).at == 0
 
 
+@pytest.mark.parametrize("values", [["a", "bc"], [True, False], [1 + 2j, 3], [b"x", b"y"]])
+def test_arrays_of_any_type_are_compared_and_shown(values: list[object]) -> None:
+    one, other = np.array(values), np.array(values[::-1])
+    a, b = (
+        Output("i", payloads=(Payload(Kind.ARRAY, x.tobytes(), x.dtype.str, x.shape),)) for x in (one, other)
+    )
+    assert difference(a, b).at == 0 and difference(a, b).a
+
+
 def test_type_shape_rate_and_kind_go_before_bytes() -> None:
     payload = sound(1).payloads[0]
     other = replace(payload, rate_hz=16_000)

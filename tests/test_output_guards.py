@@ -36,7 +36,7 @@ def test_a_sound_comparison_fires_nothing_and_passes() -> None:
     asked = {
         g.code for g in compared(cells, other, [*texts(20, {2: "y"}, cell="a"), *texts(20, cell="b")]).guards
     }
-    assert asked == {g.code for g in OUTPUT_GUARDS}
+    assert asked | {"PK574"} == {g.code for g in OUTPUT_GUARDS}
 
 
 def test_pk550_nothing_to_compare() -> None:
@@ -135,6 +135,14 @@ def test_pk560_nan_in_both_arms_is_the_same_bytes_and_no_pass() -> None:
     assert not guard(compared(numbers(0.5), numbers(0.5), numbers(0.5)), "PK560").fired
     minus_zero = compared(numbers(0.0), numbers(-0.0), numbers(0.0))
     assert not guard(minus_zero, "PK560").fired and minus_zero.verdict.word == "different"
+
+
+def test_pk574_one_file_in_two_arms_is_no_comparison() -> None:
+    own = [replace(arm(name, texts()), sources=frozenset({name})) for name in ("A", "B", "A'")]
+    assert not guard(judge(analyse(own[0], own[1], own[2], Options())), "PK574").fired
+    for copies in ((own[0], own[0], own[2]), (own[0], own[1], own[0])):
+        result = judge(analyse(copies[0], copies[1], copies[2], Options()))
+        assert guard(result, "PK574").fired and result.verdict.word == "invalid"
 
 
 def test_pk561_few_samples_pass_only_as_a_hint() -> None:

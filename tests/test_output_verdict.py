@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,16 @@ def test_accuracy_decides_where_the_right_answers_are_known() -> None:
     flips = compared(answers(600, range(3)), answers(600, range(3, 6)), options=lenient)
     assert (flips.verdict.word, flips.verdict.directional) == ("equivalent", False)
     assert flips.findings[0].rule.startswith("as printed, with the detectable difference")
+
+
+def test_an_item_is_the_unit_however_many_cells_it_comes_in() -> None:
+    """Three items wrong in four cells each are three losses, not twelve."""
+    cells = ("c=1", "c=4", "c=5", "c=16")
+    a = [replace(one, cell=cell) for cell in cells for one in answers(40)]
+    b = [replace(one, cell=cell) for cell in cells for one in answers(40, range(3))]
+    accuracy = compared(a, b, options=TOLERANT).sections["accuracy"]
+    assert (accuracy["n"], accuracy["lost"], accuracy["error_rates"]["n"]) == (40, 3, 40)
+    assert accuracy["p_value"] == pytest.approx(0.25)
 
 
 def test_b_that_differs_more_than_a_from_itself_is_different() -> None:

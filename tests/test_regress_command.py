@@ -126,16 +126,20 @@ def test_what_cannot_be_done_is_one_line(
 def test_hostile_texts_are_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = lines(tmp_path / "a.jsonl", rows(30, {1: "\x1b[31mred [bold]x"}))
     b = lines(tmp_path / "b.jsonl", rows(30, {1: "\x1b[32mgreen <script>"}))
-    _, out, _ = run(capsys, "regress", "--a", a, "--aa", a, "--b", b, "--no-record")
+    aa = lines(tmp_path / "aa.jsonl", rows(30, {1: "\x1b[31mred [bold]x"}))
+    _, out, _ = run(capsys, "regress", "--a", a, "--aa", aa, "--b", b, "--no-record")
     assert "\x1b" not in out and "<script>" in out
 
 
 @pytest.mark.real_data
 def test_published_transcripts_are_as_right_as_themselves(
-    data_dir: Path, capsys: pytest.CaptureFixture[str]
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2 errors in 221 words; the file counts 3, since it takes a typographic apostrophe for one."""
-    path = str(data_dir / "sglang_omni" / "omni_wer_results_en_20.json")
-    made = document(capsys, "regress", "--a", path, "--aa", path, "--b", path)
+    published = (data_dir / "sglang_omni" / "omni_wer_results_en_20.json").read_bytes()
+    arms = [tmp_path / f"{name}.json" for name in ("a", "aa", "b")]
+    for path in arms:
+        path.write_bytes(published)
+    made = document(capsys, "regress", *(word for path in arms for word in (f"--{path.stem}", str(path))))
     assert made["verdict"]["word"] == "identical"
     assert made["accuracy"]["error_rates"]["a"] == pytest.approx(2 / 221)

@@ -82,9 +82,9 @@ def test_accuracy_stands_with_what_it_could_have_found(tmp_path: Path) -> None:
 
 
 def test_an_invalid_comparison_has_no_strength_and_says_why(tmp_path: Path) -> None:
-    a = lines(tmp_path / "a.jsonl", rows())
+    a, aa = (lines(tmp_path / f"{name}.jsonl", rows()) for name in ("a", "aa"))
     b = lines(tmp_path / "b.jsonl", rows(39))
-    report = reported(tmp_path, "--a", a, "--aa", a, "--b", b)
+    report = reported(tmp_path, "--a", a, "--aa", aa, "--b", b)
     assert faults(report) == [] and section(report).strength.startswith("none")
     assert report.verdicts[0].verdict.word == "invalid" and report.findings == ()
 
@@ -103,7 +103,7 @@ def test_keys_are_a_table_that_leads_to_every_row_and_key(tmp_path: Path) -> Non
 
 
 def test_a_layer_that_was_not_run_says_so(tmp_path: Path) -> None:
-    a = lines(tmp_path / "a.jsonl", rows())
-    report = reported(tmp_path, "--a", a, "--aa", a, "--b", a)
+    a, aa, b = (lines(tmp_path / f"{name}.jsonl", rows()) for name in ("a", "aa", "b"))
+    report = reported(tmp_path, "--a", a, "--aa", aa, "--b", b)
     assert section(report).why_not_run == "" and report.figures == ()
     assert NONE_COUNTS not in render(report, lambda figure: figure.name)

@@ -6,6 +6,7 @@ any, every file that is a sample by itself is one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def read_arm(name: str, given: Sequence[str]) -> Arm:
         artifacts=tuple(Artifact(file.path, file.sha256, file.size_bytes) for file in files),
         lost=(*unread, *(loss.what for loss in losses)),
         missing=len(unread) + lost_records(tuple(losses)),
+        sources=frozenset(os.path.realpath(file.path) for file in files),
     )
 
 

@@ -7,6 +7,7 @@ samples there were to be says the arm's document, so that a collection that was 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -51,7 +52,15 @@ def read_collected(name: str, folder: Path) -> Arm:
         outputs += found
         heads += [head] if head is not None else []
     lost += [f"{loss.what}" for loss in losses]
-    return Arm(name, tuple(outputs), tuple(artifacts), tuple(lost), len(lost), _recorded(document, heads))
+    return Arm(
+        name=name,
+        outputs=tuple(outputs),
+        artifacts=tuple(artifacts),
+        lost=tuple(lost),
+        missing=len(lost),
+        sources=frozenset({os.path.realpath(folder)}),
+        recorded=_recorded(document, heads),
+    )
 
 
 def contents_of_arm(folder: Path) -> Contents:
@@ -70,8 +79,8 @@ def _read_cell(
                 head = msgspec.convert(record, CellDocument)
             else:
                 outputs.append(_output(record, arm))
-        except (msgspec.ValidationError, UnreadableInput) as error:
-            lost.append(f"{path.name}, line {line}: {error}")
+        except (msgspec.ValidationError, UnreadableInput, KeyError, TypeError, ValueError) as error:
+            lost.append(f"{path.name}, line {line}: {error or 'no record of a sample'}")
     return outputs, head
 
 

@@ -144,9 +144,13 @@ def _shown(payload: Payload, at: int) -> str:
         values = np.frombuffer(data[: len(data) // row * row], payload.dtype)
     except (TypeError, ValueError):  # 24 bits, or half a frame at the end
         return data[: VALUES_SHOWN * row].hex(" ")
-    return " ".join(
-        f"{value:g}" for value in values[: VALUES_SHOWN * max(1, prod(payload.shape[1:]))].tolist()
-    )
+    shown = values[: VALUES_SHOWN * max(1, prod(payload.shape[1:]))]
+    return " ".join(map(_value_text, shown.tolist()))
+
+
+def _value_text(value: object) -> str:
+    """A number with the digits that tell two apart that are near; anything else as it is."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _decoded(data: bytes) -> str:

@@ -45,6 +45,16 @@ def key_text(key: Key) -> str:
     return " ".join(filter(None, [item, f"at {cell}" if cell else "", f"#{repeat}" if repeat else ""]))
 
 
+def same_files(analysis: Analysis) -> Outcome | None:
+    arms = [arm for arm in analysis.arms if arm.sources]
+    pairs = [(one, other) for place, one in enumerate(arms) for other in arms[place + 1 :]]
+    if not pairs:
+        return None
+    told = [f"{one.name} and {other.name}" for one, other in pairs if one.sources & other.sources]
+    said = f"{first_few(told)} were read from the same file" if told else "each arm has files of its own"
+    return Outcome(bool(told), said)
+
+
 def doubled(analysis: Analysis) -> Outcome:
     keys = list(analysis.paired.doubled)
     keys += analysis.repeated.doubled if analysis.repeated is not None else []

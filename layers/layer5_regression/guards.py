@@ -231,7 +231,20 @@ MARGIN = Guard(
     check=checks.margin_not_resolved,
 )
 
+SAME_FILES = Guard(
+    code="PK574",
+    name="same-file-in-two-arms",
+    layer=LAYER,
+    effect=Effect.VOID,
+    sees="Not one byte differs.",
+    cause="One recording was given twice, or a run wrote over the one before: nothing is compared.",
+    detection="A file (or a folder that perfkit collected) that two arms were read from; links are followed.",
+    remedy="Record each run into a file of its own: A, B, and A once more.",
+    source="mlcommons/inference#1500 and vLLM's negative control: a comparison must be able to fail.",
+    check=checks.same_files,
+)
+
 OUTPUT_GUARDS: tuple[Guard[Analysis], ...] = (
     *(NOTHING, UNEQUAL, DOUBLED, CONTROL, NOT_DETERMINISTIC, LOST, UNANSWERED, ALIKE, SILENT, CUT),
-    *(NOT_FINITE, FEW, SWAPPED, LOAD_DEPENDENT, NO_BASELINE, MARGIN),
+    *(NOT_FINITE, FEW, SWAPPED, LOAD_DEPENDENT, NO_BASELINE, MARGIN, SAME_FILES),
 )

@@ -126,13 +126,15 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side. `lost` says what of it could not be read, `missing` how many samples that is at least."""
+    """One side. `lost` says what of it could not be read, `missing` how many samples that is at least;
+    `sources` are the files that it was read from, by where they really lie."""
 
     name: str
     outputs: tuple[Output, ...]
     artifacts: tuple[Artifact, ...]
     lost: tuple[str, ...] = ()
     missing: int = 0
+    sources: frozenset[str] = frozenset()
     recorded: Recorded | None = None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from layers.layer5_regression.audio import as_float
 from layers.layer5_regression.model import Paired, Sample, Signs, is_answered
-from parsers.output_model import TEXT_DTYPE, Kind, Output, Payload
+from parsers.output_model import INT24, TEXT_DTYPE, Kind, Output, Payload
 
 CUT_REASONS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens"})
 """Why an answer ended at a limit, in the words of OpenAI, vLLM, SGLang and TGI."""
@@ -87,10 +87,13 @@ def _is_finite(output: Output) -> bool:
 
 
 def _finite(payload: Payload) -> bool:
-    if payload.dtype == TEXT_DTYPE or payload.dtype[-2] not in "fc":
+    if payload.dtype in (TEXT_DTYPE, INT24):
         return True
-    whole = len(payload.data) // np.dtype(payload.dtype).itemsize * np.dtype(payload.dtype).itemsize
-    return bool(np.isfinite(np.frombuffer(payload.data[:whole], payload.dtype)).all())
+    kind = np.dtype(payload.dtype)
+    if kind.kind not in "fc":
+        return True
+    whole = len(payload.data) // kind.itemsize * kind.itemsize
+    return bool(np.isfinite(np.frombuffer(payload.data[:whole], kind)).all())
 
 
 def _swapped(different: Sequence[Sample]) -> int:

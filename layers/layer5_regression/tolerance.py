@@ -4,11 +4,13 @@
     anything else                    right is what A said; how often A differs from itself is the baseline
 
 Either way each item is right or wrong in the baseline and in B, and McNemar's exact test asks whether B is
-wrong more often. Sound may be off by a rounding: within MAX_LSB it is the same sound.
+wrong more often. The item is the unit: one that is asked in several cells is right where all its answers are.
+Sound may be off by a rounding: within MAX_LSB it is the same sound.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +23,6 @@ from layers.layer5_regression.model import (
     Accuracy,
     Difference,
     ErrorRates,
-    Key,
     Paired,
     Sample,
     What,
@@ -51,18 +52,29 @@ def against_expected(samples: Sequence[Sample]) -> Accuracy | None:
     asked = [one for one in samples if one.a.expected and _has_text(one)]
     if not asked:
         return None
-    right = [(_is_right(one.a), _is_right(one.b)) for one in asked]
-    return _accuracy(EXPECTED, right, _error_rates(asked))
+    items = _by_item(asked)
+    right = [(all(_is_right(s.a) for s in item), all(_is_right(s.b) for s in item)) for item in items]
+    return _accuracy(EXPECTED, right, _error_rates(items))
 
 
 def against_itself(samples: Sequence[Sample], aa: Paired, max_lsb: float = MAX_LSB) -> Accuracy | None:
     """B against how often A differs from itself, over the samples that all three runs have."""
-    repeated: dict[Key, Difference | None] = {one.key: one.difference for one in aa.compared}
-    common = [one for one in samples if one.key in repeated]
-    if not common:
+    same = {one.key: within(one.difference, max_lsb) for one in aa.compared}
+    items = _by_item([one for one in samples if one.key in same])
+    if not items:
         return None
-    right = [(within(repeated[one.key], max_lsb), within(one.difference, max_lsb)) for one in common]
+    right = [
+        (all(same[s.key] for s in item), all(within(s.difference, max_lsb) for s in item)) for item in items
+    ]
     return _accuracy(LIKE_A, right, None)
+
+
+def _by_item(samples: Sequence[Sample]) -> list[list[Sample]]:
+    """The samples of each item, in all cells and repeats."""
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for one in samples:
+        found[one.key[1]].append(one)
+    return list(found.values())
 
 
 def _accuracy(right: str, pairs: Sequence[tuple[bool, bool]], rates: ErrorRates | None) -> Accuracy:
@@ -94,16 +106,16 @@ def _is_right(output: Output) -> bool:
     return normalised(text_of(output)) == normalised(output.expected)
 
 
-def _error_rates(samples: Sequence[Sample]) -> ErrorRates | None:
-    """WER or CER of both arms, and the interval of their difference by drawing utterances again."""
-    usable = [one for one in samples if normalised(one.a.expected)]
+def _error_rates(items: Sequence[Sequence[Sample]]) -> ErrorRates | None:
+    """WER or CER of both arms, and the interval of their difference by drawing items again."""
+    usable = [item for item in items if normalised(item[0].a.expected)]
     if not usable:
         return None
-    items = [Item(one.a.item, expected=one.a.expected) for one in usable]
-    metric = usual_metric("transcriptions", items, recurring=True) or Metric.WER
-    sizes = np.array([_size(metric, item.expected) for item in items], np.float64)
-    a = sizes * [error_rate(metric, [(one.a.expected, text_of(one.a))]) for one in usable]
-    b = sizes * [error_rate(metric, [(one.a.expected, text_of(one.b))]) for one in usable]
+    expected = [Item(item[0].a.item, expected=item[0].a.expected) for item in usable]
+    metric = usual_metric("transcriptions", expected, recurring=True) or Metric.WER
+    sizes = np.array([sum(_size(metric, s.a.expected) for s in item) for item in usable], np.float64)
+    a = sizes * [error_rate(metric, [(s.a.expected, text_of(s.a)) for s in item]) for item in usable]
+    b = sizes * [error_rate(metric, [(s.a.expected, text_of(s.b)) for s in item]) for item in usable]
     low, high = _interval(b - a, sizes)
     total = float(sizes.sum())
     return ErrorRates(str(metric), float(a.sum()) / total, float(b.sum()) / total, low, high, len(usable))
@@ -116,8 +128,9 @@ def _size(metric: Metric, expected: str) -> int:
 
 
 def _interval(errors: F64, sizes: F64) -> tuple[float, float]:
-    """Of the sum of errors over that of sizes, utterances drawn again with replacement."""
-    drawn = np.random.default_rng(SEED).integers(0, len(sizes), (RESAMPLES, len(sizes)))
-    rates = errors[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    """Of the sum of errors over that of sizes, items drawn again with replacement."""
+    rng, n = np.random.default_rng(SEED), len(sizes)
+    draws = (rng.integers(0, n, n) for _ in range(RESAMPLES))
+    rates = [errors[drawn].sum() / sizes[drawn].sum() for drawn in draws]
     low, high = np.quantile(rates, [TAIL, 1 - TAIL])
     return float(low), float(high)
