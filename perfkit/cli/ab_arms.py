@@ -67,9 +67,8 @@ def run_arms(
             ended = begin(experiment, investigation, headers, told.is_set)
     read, experiment = read_arms(ended.folder, ended.experiment), ended.experiment
     if not read[Arm.A].rounds or not read[Arm.B].rounds:
-        raise UnreadableInput(
-            f"{ended.folder}: no run of both arms stands: {ended.why or 'nothing was sent'}"
-        )
+        why = ended.why or "nothing was sent"
+        raise UnreadableInput(f"{ended.folder}: no run of both arms stands ({why}): --resume goes on")
     (changed, *more) = experiment.changed or [experiment.variable]
     asked = replace(
         question,

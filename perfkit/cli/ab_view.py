@@ -21,12 +21,15 @@ PAIRS_SHOWN, METRICS_SHOWN, LOST_SHOWN = 12, 12, 3
 NAME_CHARACTERS = 26
 """Of a start's name, from its end: the beginning is the folder that all share."""
 AXIS_WIDTH = 31
+LEAST_REACH = 0.001
+"""Of the axis either way, where nothing differs at all."""
 MARKS = {"better": "better", "worse": "WORSE", "equivalent": "equivalent", "open": "-"}
 
 
 def show_ab(result: Result) -> None:
     """Print the result of an A/B."""
     show_headline(result)
+    _show_experiment(result)
     primary: Entry | None = result.sections["primary"]
     if primary is not None and result.verdict.exit_code is not Exit.INVALID:
         _show_pairs(result, primary)
@@ -41,6 +44,17 @@ def show_ab(result: Result) -> None:
         output.paragraph("lost", first_few(result.sections["lost"], LOST_SHOWN))
     show_checks(result.guards)
     show_footer(result, result.guards)
+
+
+def _show_experiment(result: Result) -> None:
+    """How the runs were made, where perfkit made them."""
+    told: Entry | None = result.sections.get("experiment")
+    if told is None:
+        return
+    output.line()
+    output.paragraph("order", f"{told['order'].upper()}, a fresh server for each run")
+    if told["ended_early"]:
+        output.paragraph("ended", f"{told['ended_early']}: perfkit ab --resume goes on")
 
 
 def _show_pairs(result: Result, primary: Entry) -> None:
@@ -107,7 +121,7 @@ def _floors(result: Result) -> str:
 def forest(primary: Entry, margin: float | None) -> str:
     """The interval as a bar over an axis: | no difference, ( ) the floor, [ ] the margin, * the ratio."""
     low, high, floor = primary["low"] - 1, primary["high"] - 1, primary["floor_pct"] / 100
-    reach = 1.1 * max(abs(low), abs(high), floor, margin or 0.0)
+    reach = 1.1 * max(abs(low), abs(high), floor, margin or 0.0) or LEAST_REACH
     cells = [" "] * AXIS_WIDTH
 
     def at(value: float) -> int:
