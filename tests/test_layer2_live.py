@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.stacks.tracers import profilers_on
 from layers.preflight.rights import read_rights
 from perfkit.bootstrap import OWN_PACKAGES
 from tests.command_runs import document, run
@@ -105,6 +106,25 @@ def test_a_target_that_dies_in_its_first_capture_is_void(capsys: pytest.CaptureF
         timer.join()
     assert fired(made)["PK261"] == "void"
     assert made["verdict"]["exit_code"] == 4
+
+
+def test_an_interrupted_recording_says_so_and_leaves_nobody_behind(tmp_path: Path) -> None:
+    with running(WORKS) as (pid, _):
+        command = [sys.executable, "-m", "perfkit", "layer2", "--pid", str(pid), "--json"]
+        command += ["--investigation", str(tmp_path / "here")]
+        with subprocess.Popen(
+            command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as perfkit:
+            assert perfkit.stderr is not None
+            while "idle-1" not in perfkit.stderr.readline():
+                assert perfkit.poll() is None
+            perfkit.send_signal(signal.SIGINT)
+            out, _ = perfkit.communicate()
+        made = json.loads(out)
+        assert (perfkit.returncode, made["verdict"]["exit_code"]) == (130, 130)
+        assert fired(made) == {"PK258": "void", "PK262": "directional"}
+        assert made["recording"]["attempts"][0]["ended_how"] == "interrupted"
+        assert profilers_on(pid) == set()
 
 
 def test_a_sampler_that_cannot_keep_up_is_told_and_asked_again_slower(

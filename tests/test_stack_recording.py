@@ -204,7 +204,8 @@ def test_a_look_at_a_process_that_is_gone_costs_nothing_that_is_known(profiler: 
         (attempt(ended=Ended.LATE, lag_s=1.5), "1.5 s behind at 20 Hz"),
         (attempt(ended=Ended.LATE), "late at 20 Hz"),
         (attempt(ended=Ended.FAILED, path="", said="Error: no"), "no file: Error: no"),
-        (attempt(ended=Ended.INTERRUPTED), ""),
+        (attempt(ended=Ended.INTERRUPTED), "interrupted after 25.2 s of 25"),
+        (attempt(ended=Ended.TARGET_ENDED), "target ended after 25.2 s"),
     ],
 )
 def test_why_a_capture_is_not_used(of: Attempt, words: str) -> None:

@@ -229,7 +229,7 @@ THROWN_AWAY = Guard(
     effect=Effect.VOID,
     sees="Fewer captures than were asked for, or ones at a lower rate.",
     cause="py-spy could not keep up: it took looks late and back to back, which ties them to the moments at "
-    "which the target wakes. Or it left no file.",
+    "which the target wakes. Or it left no file, or was cut before its end.",
     detection="A word of lag in its log, a run that takes longer than its looks can, no file. Such a capture "
     f"is asked again at the next lower rate of {', '.join(map(str, RATES_HZ))} Hz.",
     remedy="Ask for a lower --rate and for longer captures; free CPU on the machine. Void where no capture "

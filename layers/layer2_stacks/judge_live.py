@@ -31,7 +31,7 @@ UNPRIVILEGED = "perfkit stages --help (which stage holds the requests needs no r
 def judge_live(
     live: LiveFacts, captures: Sequence[Capture], *, choice: Choice = ANY_THREAD, unread: Sequence[str] = ()
 ) -> Result:
-    """`captures` are those of the attempts that left a file."""
+    """`captures` are those of the attempts that were not cut, and left a file."""
     guards = apply_guards(LIVE_STACK_GUARDS, live)
     if captures:
         result = judge(captures, target=live.target, choice=choice, unread=unread, more_guards=guards)

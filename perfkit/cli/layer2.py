@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from layers.collectors.stacks.rates import REPEATS, SECONDS
 from perfkit.cli import layer2_exports, options, output
 from perfkit.cli import layer2_live as live
 from perfkit.cli import sweep_options as ask
@@ -80,8 +81,8 @@ def layer2(
     data: live.Data = None,
     header: live.Header = None,
     rate: live.Rate = None,
-    seconds: live.Seconds = live.SECONDS,
-    repeats: live.Repeats = live.REPEATS,
+    seconds: live.Seconds = SECONDS,
+    repeats: live.Repeats = REPEATS,
     gil: live.Gil = True,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from layers.collectors.stacks.rates import REPEATS, SECONDS
 from parsers.errors import UsageError
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer2_files import Judged
@@ -58,15 +59,17 @@ Rate = Annotated[
     int | None,
     typer.Option("--rate", metavar="HZ", help="Looks a second; chosen by what one costs, if not given."),
 ]
-Seconds = Annotated[int, typer.Option("--seconds", metavar="S", help="Of each capture.")]
+Seconds = Annotated[
+    int, typer.Option("--seconds", metavar="S", help=f"Of each capture; {SECONDS} if not given.")
+]
 Repeats = Annotated[
-    int, typer.Option("--repeats", metavar="N", help="Captures with --idle and without, each; in turn.")
+    int,
+    typer.Option("--repeats", metavar="N", help=f"Captures of each mode, in turn; {REPEATS} if not given."),
 ]
 Gil = Annotated[
     bool, typer.Option("--gil/--no-gil", help="Also ask, shortly, who holds the interpreter's lock.")
 ]
 
-SECONDS, REPEATS = 25, 3
 LIVE_HOST = "http://127.0.0.1"
 
 

@@ -1,4 +1,4 @@
-"""How often to look: as often as the target can stand, which is measured first.
+"""How often to look, and for how long: as often as the target can stand, which is measured first.
 
 The target stands still for every look, all its threads of the system, for as long as py-spy takes to read
 their stacks. So the price of a rate is rate x pause, and it is known before the first capture. Pure.
@@ -16,6 +16,10 @@ RATES_HZ = (CHEAP_HZ, 10, UNKNOWN_HZ, 2, 1)
 PAUSED_SHARE = 0.05
 """Of the time the target may stand still. A torch process of 159 threads stood 8 to 9 ms a look, 17 % at 20
 Hz, and took a third longer (py-spy #872); at 5 Hz it stands 4 %. perfkit's choice."""
+SECONDS = 25
+"""Of one capture: the field's practice; at 20 Hz 499 looks."""
+REPEATS = 3
+"""From which captures can be seen to agree (the table of strengths)."""
 LATE_SHARE, LATE_S = 0.15, 2.0
 SPREADS = 4.0
 

@@ -150,13 +150,15 @@ def _watch(
 
 
 def _how(run: _Run, said: PySpyLog, asked: Asked, target: ProcessFacts) -> Ended:
+    if run.told:
+        return Ended.INTERRUPTED
     if said.fatal or not asked.path.is_file():
         return Ended.TARGET_ENDED if _is_gone(target) else Ended.FAILED
     if said.stopped == "process exited" or _is_gone(target):
         return Ended.TARGET_ENDED
     if run.ended_by_us is not None:
         return run.ended_by_us
-    return Ended.INTERRUPTED if run.told or said.stopped else Ended.COMPLETE
+    return Ended.INTERRUPTED if said.stopped else Ended.COMPLETE
 
 
 def _is_gone(target: ProcessFacts) -> bool:

@@ -17,17 +17,15 @@ from pathlib import Path
 
 from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler
-from layers.collectors.stacks.rates import chosen_rate, slower_rate
+from layers.collectors.stacks.rates import REPEATS, SECONDS, chosen_rate, slower_rate
 from layers.collectors.stacks.recorder import Asked, record
 from layers.collectors.stacks.tick_cost import measure_cost
 from layers.layer2_stacks.live_facts import Attempt
 from layers.layer2_stacks.model import Mode
 from layers.layer2_stacks.recording import Ended, TickCost
 
-SECONDS = 25
-"""The field's practice; at 20 Hz 499 looks."""
-REPEATS = 3
-"""From which captures can be seen to agree (the table of strengths)."""
+CUT = (Ended.INTERRUPTED, Ended.TARGET_ENDED)
+"""How many looks such a capture holds is not known, so no share of them can be told."""
 GIL_SECONDS = 10
 """At 20 Hz 199 looks: a share to within 7 points."""
 
@@ -138,6 +136,8 @@ def why_discarded(attempt: Attempt) -> str:
     if recording.ended_how is Ended.LATE:
         behind = f"{attempt.lag_s:g} s behind" if attempt.lag_s is not None else "late"
         return f"{name}: py-spy was {behind} at {recording.rate_hz} Hz after {recording.wall_s:.1f} s"
+    if recording.ended_how in CUT:
+        return f"{name}: {recording.ended_how} after {recording.wall_s:.1f} s of {recording.asked_s:g}"
     if not attempt.path:
         return f"{name}: no file: {attempt.said or f'py-spy ended with code {recording.exit_code}'}"
     return ""

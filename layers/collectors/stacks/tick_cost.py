@@ -25,7 +25,7 @@ from layers.collectors.stacks.thread_cpu import look_at_threads
 from layers.layer2_stacks.model import Mode
 from layers.layer2_stacks.recording import TickCost
 
-SECONDS = 4
+SECONDS, LONGEST_S = 4, 16
 """About 20 looks."""
 READ_EVERY_S = 0.02
 """A tenth of the mean time between two looks."""
@@ -41,14 +41,24 @@ def measure_cost(
 ) -> TickCost | None:
     """The price of one look; None where too few were seen."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = Asked(Mode.IDLE, UNKNOWN_HZ, 10 * SECONDS, Path(folder) / "cost.json")
+        asked = Asked(Mode.IDLE, UNKNOWN_HZ, 2 * LONGEST_S, Path(folder) / "cost.json")
         command = command_of(profiler, target.pid, asked)
         with asked.log_path.open("wb") as log, started(command, target.pid, log, log, WRITE_S) as process:
-            used_ns = list(_series(process, asked.log_path, told))
+            used_ns = _enough(_series(process, asked.log_path, told))
     looks_ns = bursts(used_ns)
     if len(looks_ns) < MIN_LOOKS:
         return None
     return TickCost(median(looks_ns) / NS_PER_MS, len(looks_ns), target.threads)
+
+
+def _enough(series: Iterator[int]) -> list[int]:
+    """For SECONDS, and for longer where there were too few looks by then."""
+    used_ns, begun = list[int](), time.monotonic()
+    for used in series:
+        used_ns.append(used)
+        if time.monotonic() > begun + SECONDS and len(bursts(used_ns)) >= MIN_LOOKS:
+            break
+    return used_ns
 
 
 def bursts(used_ns: Sequence[int]) -> list[int]:
@@ -71,7 +81,7 @@ def _series(process: subprocess.Popen[bytes], log: Path, told: Callable[[], bool
         if told() or time.monotonic() > give_up:
             return
         time.sleep(READ_EVERY_S)
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + LONGEST_S
     while process.poll() is None and time.monotonic() < until and not told():
         threads = look_at_threads(process.pid).threads.values()
         yield sum(ran_ns for _, ran_ns, _ in threads)
