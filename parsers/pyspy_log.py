@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from parsers.errors import UnreadableInput
@@ -83,13 +83,13 @@ def read_logs(path: str) -> tuple[PySpyLog, ...]:
     return parse_logs(read_lines(path, tally), tally)
 
 
-def read_lines(path: str, tally: LossTally) -> list[str]:
-    """The file's lines; none of an empty one."""
+def read_lines(path: str, tally: LossTally) -> Iterator[str]:
+    """The file's lines; none of an empty one. A log of a program that py-spy started may be long."""
     if _size(path) == 0:
-        return []
+        return
     lines = TextLines(path, tally)
     try:
-        return list(lines)
+        yield from lines
     finally:
         lines.close()
 

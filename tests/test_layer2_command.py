@@ -77,7 +77,7 @@ def test_zero_samples_print_their_reason(tmp_path: Path, capsys: pytest.CaptureF
     code, out, _ = run(capsys, "layer2", "--raw", path, "--no-record")
     text = " ".join(out.split())
     assert code == 4 and text.startswith("VOID empty.raw: 0 samples in 25 s. This is not a clean result")
-    assert "without --idle every thread was blocked" in text and "Record with --idle, under load" in text
+    assert "without --idle every thread was blocked" in text and "→ record with --idle, under load" in text
 
 
 def test_a_result_is_recorded_with_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

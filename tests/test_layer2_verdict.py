@@ -230,3 +230,11 @@ def test_the_kernels_count_of_cpu_time_says_which_thread_works() -> None:
     assert "by the kernel's count" in judge(counted).sections["thread"]["why"]
     uncounted = watched(3, napping, blocked)
     assert judge(uncounted).sections["thread"]["scope"].startswith("build-0 in ")
+
+
+def test_without_a_word_of_the_profiler_nothing_is_strong() -> None:
+    quiet = captures(3, stack(BURN, 499), log=None)
+    strengths = {f.strength for f in judge(quiet).findings if f.kind is FindingKind.OBSERVATION}
+    assert strengths == {Strength.MEDIUM}
+    told = captures(3, stack(BURN, 499))
+    assert Strength.STRONG in {f.strength for f in judge(told).findings}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePath
 
 from layers.collectors.named_files import files_directly_in
@@ -135,7 +136,7 @@ class _Logs:
         found = list(_log_paths(path))
         self.read += found
         tally = LossTally()
-        lines = [line for log in found for line in read_lines(log, tally)]
+        lines = chain.from_iterable(read_lines(log, tally) for log in found)
         return parse_log(lines, tally) if found else None
 
     def unused(self) -> list[str]:

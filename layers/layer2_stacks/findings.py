@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layers.evidence.finding import Finding, FindingKind
+from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.strength import Judgement, judge_strength
@@ -16,12 +16,14 @@ from layers.evidence.strength_table import Stacks
 from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
 from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
+from layers.layer2_stacks.guards_capture import NO_LOG
 from layers.layer2_stacks.model import Row
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import counts, interval, line
 from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, poorest, word_of
 
 NO_WORD = "the captures do not tell which word it is"
+UNTOLD = f"strong but for {NO_LOG.title}: whether the profiler kept up is not told"
 WORKS = 0.5
 """Of a line's time: on a CPU for more, it mostly works there; for less, it mostly waits in a call."""
 LINES_TOLD = 3
@@ -41,11 +43,21 @@ def findings_of(
     first = [row.share for row in reading.main.lines[:1]]
     facts = Stacks(*poorest(reading), agree=all(share.agrees is not False for share in (decides, *first)))
     doubt = NO_WORD if word is Word.UNDECIDED else ""
-    judged = judge_strength(facts, guards, clear=True, methods_agree=kernel_agrees, doubt=doubt)
+    judged = _judged(facts, guards, kernel_agrees=kernel_agrees, doubt=doubt)
     if judged is None:
         return []
     found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
     return [*found.verdict(), *found.ruled_out(), *found.lines(guards)]
+
+
+def _judged(
+    facts: Stacks, guards: Sequence[Checked], *, kernel_agrees: bool = False, doubt: str = ""
+) -> Judgement | None:
+    """By the table; not strong where nobody says that the profiler kept up."""
+    judged = judge_strength(facts, guards, clear=True, methods_agree=kernel_agrees, doubt=doubt)
+    if judged is not None and judged.strength is Strength.STRONG and NO_LOG.fired_in(guards):
+        return Judgement(Strength.MEDIUM, f"{UNTOLD} ({facts.counted})", False)
+    return judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class _Found:
         ticks, captures = self.reading.main.total_ticks, sum(1 for n in self.reading.main.ticks if n)
         for row in self.reading.main.lines[:LINES_TOLD]:
             facts = Stacks(ticks, captures, row.share.agrees is not False)
-            judged = judge_strength(facts, guards, clear=True)
+            judged = _judged(facts, guards)
             if judged is not None and row.share.low >= STANDS_OUT:
                 of = replace(self, judged=judged)
                 yield of._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))

@@ -226,7 +226,7 @@ NO_LOG = Guard(
     effect=Effect.NOTE,
     sees="A clean file of stacks.",
     cause="What py-spy printed was not kept: nobody knows whether it fell behind, how many reads failed, and "
-    "how many looks it took.",
+    "how many looks it took. Nothing is strong then.",
     detection="No log beside the file, none given, and not recorded by perfkit.",
     remedy="Keep stdout and stderr: py-spy record … > NAME.log 2>&1.",
     source="py-spy exits with 0 in all these cases, and the file tells none of them.",

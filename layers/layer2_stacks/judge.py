@@ -102,4 +102,10 @@ def _void(weighed: Weighed) -> Verdict:
         return Verdict(Word.VOID, False, "there is no capture", Exit.INVALID, "record one under load")
     why = first_few(dict.fromkeys(f"{g.scope}: {g.message} ({g.code})" for g in fired))
     remedy = next(guard.remedy for guard in CAPTURE_GUARDS if guard.code == fired[0].code)
-    return Verdict(Word.VOID, False, why, Exit.INVALID, remedy.rstrip("."))
+    return Verdict(Word.VOID, False, why, Exit.INVALID, _after_an_arrow(remedy))
+
+
+def _after_an_arrow(remedy: str) -> str:
+    """A guard's advice as the next step: no sentence, unless it begins with a name in capitals."""
+    begins = remedy[:1].lower() if remedy[1:2].islower() else remedy[:1]
+    return begins + remedy[1:].rstrip(".")
