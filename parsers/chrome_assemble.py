@@ -84,11 +84,10 @@ def assemble(
 
 
 def _in_order(values: list[Any]) -> tuple[list[Any], Column]:
-    """The values by their text, and the new id of each old one."""
-    order = sorted(range(len(values)), key=lambda i: str(values[i]))
-    new_ids = np.empty(len(values), np.int32)
-    new_ids[order] = np.arange(len(values), dtype=np.int32)
-    return [values[i] for i in order], new_ids
+    """The different values by their text, and the new id of each old one."""
+    ordered = sorted(set(values), key=str)
+    place = {value: i for i, value in enumerate(ordered)}
+    return ordered, np.array([place[value] for value in values], np.int32)
 
 
 def _sorted(table: Chunk) -> Chunk:

@@ -13,16 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parsers.byte_search import find_all
-from parsers.chrome_event import (
-    EVENTS,
-    EXACT_EVENTS,
-    NOT_JSON,
-    Event,
-    ExactEvent,
-    exact_nanoseconds,
-    to_nanoseconds,
-)
+from parsers.chrome_event import EVENTS, EXACT_EVENTS, NOT_JSON, Event, ExactEvent
 from parsers.chrome_layout import NESTED_LIST
+from parsers.chrome_numbers import exact_nanoseconds, to_nanoseconds
 from parsers.chrome_parts import Parts
 from parsers.chrome_rows import Convert, add_rows
 from parsers.chrome_salvage import Bearing, salvage

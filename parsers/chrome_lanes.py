@@ -15,8 +15,8 @@ from parsers.chrome_columns import HOST_COLUMNS, concatenate
 from parsers.chrome_parts import Parts
 from parsers.trace_model import KERNEL, MEMCPY, MEMSET, NO_CORRELATION, UNKNOWN_BYTES, Track
 
-_PROCESS = re.compile(r"/device:GPU:(\d{1,9})\b")
-_THREAD = re.compile(r"Stream #(\d{1,18})\b")
+_PROCESS = re.compile(r"/device:GPU:([0-9]{1,9})\b")
+_THREAD = re.compile(r"Stream #([0-9]{1,18})\b")
 
 
 def move_device_lanes(parts: Parts, tracks: list[Track]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from parsers.chrome_categories import DEVICE_LITERAL, ROLE_OF, Role
-from parsers.chrome_event import NO_TEXT, Args, ExactEvent, as_decimal
+from parsers.chrome_event import NO_TEXT, Args, ExactEvent
 from parsers.json_repair import repair_json
 
 PHASES = frozenset("XBEMiICsftbnePNODSTpFRvVca(),")
@@ -54,8 +54,8 @@ def _event(value: dict[str, Any]) -> ExactEvent:
         name=_scalar(value.get("name")),
         pid=_scalar(value.get("pid")),
         tid=_scalar(value.get("tid")),
-        ts=_decimal(value.get("ts")),
-        dur=_decimal(value.get("dur")),
+        ts=value.get("ts"),
+        dur=value.get("dur"),
         args=_args(args) if isinstance(args, dict) else None,
     )
 
@@ -78,15 +78,6 @@ def _scalar(value: Any) -> int | float | str | None:
     if isinstance(value, Decimal):
         return float(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else _text(value)
-
-
-def _decimal(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
-        return None
-    try:
-        return as_decimal(value)
-    except InvalidOperation:
-        return None
 
 
 def _raw(value: Any) -> msgspec.Raw:

@@ -16,15 +16,8 @@ import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
 from parsers.chrome_columns import Chunk, Column
-from parsers.chrome_event import (
-    BAD_NS,
-    MISSING_NS,
-    NO_TEXT,
-    NOT_JSON,
-    Event,
-    ExactEvent,
-    exact_nanoseconds,
-)
+from parsers.chrome_event import NO_TEXT, NOT_JSON, Event, ExactEvent
+from parsers.chrome_numbers import BAD_NS, MISSING_NS, exact_nanoseconds, whole_number, whole_numbers
 from parsers.chrome_parts import Fault, OpenRange, Parts
 from parsers.trace_model import (
     I64,
@@ -42,10 +35,13 @@ Convert = Callable[[Sequence[Any]], I64 | None]
 
 LONGEST_NS = 1 << 48
 """Just over three days. No operation takes so long."""
+WINDOW_END = "Record Window End"
 UNNAMED_DEVICE, IMPOSSIBLE_DEVICE = -1, -2
 DEVICE_LIMIT = 1 << 31
 ALL_STREAMS = 0xFFFFFFFF
 GEMM_OPERATORS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
+UNKNOWN_COUNT = -1
+ODD_IDS = Fault("ids or sizes that are no whole number: taken as missing", False, dropped=False)
 SHAPE_LIMIT_BYTES = 1_000
 """A matrix product has two or three operands of two or three dimensions; longer text is none."""
 
@@ -55,12 +51,13 @@ def add_rows(parts: Parts, events: Events, convert: Convert, offset: int, busy_o
     times.
     """
     complete = [e for e in events if e.ph == "X"]
+    others = [e for e in events if e.ph != "X"] if len(complete) < len(events) else []
     start_ns = convert([e.ts for e in complete])
     duration_ns = convert([e.dur for e in complete])
-    if start_ns is None or duration_ns is None:
+    if start_ns is None or duration_ns is None or convert([e.ts for e in others if _is_mark(e)]) is None:
         return False
-    if len(complete) < len(events):
-        _add_others(parts, [e for e in events if e.ph != "X"], offset)
+    if others:
+        _add_others(parts, others, offset)
     if complete:
         _add_complete(parts, complete, start_ns, duration_ns, offset, busy_only)
     return True
@@ -153,7 +150,7 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
         device = device[rows]
     parts.file_under(set(zip(device.tolist(), [e.pid for e in events], strict=True)))
     args = [e.args for e in events]
-    stream = _integers([a.stream if a is not None else None for a in args], NO_STREAM)
+    stream = _ids(parts, [a.stream if a is not None else None for a in args], NO_STREAM)
     chunk: Chunk = {
         "start_ns": start_ns,
         "end_ns": start_ns + duration_ns,
@@ -161,9 +158,9 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
         "name_id": _name_ids(parts, events),
         "device": device,
         "stream": np.where(stream == ALL_STREAMS, NO_STREAM, stream),
-        "correlation": _integers([a.correlation if a is not None else None for a in args], NO_CORRELATION),
-        "graph_id": _integers([a.graph_id if a is not None else None for a in args], 0),
-        "nbytes": _integers([a.nbytes if a is not None else None for a in args], UNKNOWN_BYTES),
+        "correlation": _ids(parts, [a.correlation if a is not None else None for a in args], NO_CORRELATION),
+        "graph_id": _ids(parts, [a.graph_id if a is not None else None for a in args], 0),
+        "nbytes": _ids(parts, [a.nbytes if a is not None else None for a in args], UNKNOWN_BYTES),
     }
     parts.device.append((offset, chunk))
     for row in [i for i, a in enumerate(args) if a is not None and a.collective is not NO_TEXT]:
@@ -181,10 +178,10 @@ def _devices(events: Events) -> Column:
 
 def _device(stated: Any, pid: Any) -> int:
     if stated is None:
-        number = _integer(pid, UNNAMED_DEVICE)
-        return number if 0 <= number < DEVICE_LIMIT else UNNAMED_DEVICE
-    number = _integer(stated, IMPOSSIBLE_DEVICE)
-    return number if 0 <= number < DEVICE_LIMIT else IMPOSSIBLE_DEVICE
+        number = whole_number(pid)
+        return number if number is not None and 0 <= number < DEVICE_LIMIT else UNNAMED_DEVICE
+    number = whole_number(stated)
+    return number if number is not None and 0 <= number < DEVICE_LIMIT else IMPOSSIBLE_DEVICE
 
 
 def _add_host(
@@ -202,7 +199,7 @@ def _add_host(
     runtime_rows = np.flatnonzero(is_runtime).tolist()
     if runtime_rows:
         ids = [(a.correlation if (a := events[i].args) is not None else None) for i in runtime_rows]
-        correlation[runtime_rows] = _integers(ids, NO_CORRELATION)
+        correlation[runtime_rows] = _ids(parts, ids, NO_CORRELATION)
     chunk: Chunk = {
         "start_ns": start_ns,
         "end_ns": start_ns + duration_ns,
@@ -232,11 +229,16 @@ def _collective(event: Event | ExactEvent, start_ns: int, device: int) -> Collec
         start_ns,
         device,
         str(_json(args.collective)),
-        _integer(_json(args.in_elements), -1),
-        _integer(_json(args.out_elements), -1),
+        _count(args.in_elements),
+        _count(args.out_elements),
         str(_json(args.dtype) or ""),
-        _integer(_json(args.group_size), -1),
+        _count(args.group_size),
     )
+
+
+def _count(raw: msgspec.Raw) -> int:
+    number = whole_number(_json(raw))
+    return UNKNOWN_COUNT if number is None else number
 
 
 def _add_others(parts: Parts, events: Events, offset: int) -> None:
@@ -247,10 +249,15 @@ def _add_others(parts: Parts, events: Events, offset: int) -> None:
             _add_label(parts, event, offset + index)
         elif event.ph == "B" or event.ph == "E":
             _add_open_range(parts, event, offset + index)
-        elif event.name == "Record Window End":
+        elif event.name == WINDOW_END:
             at_ns = int(exact_nanoseconds([event.ts])[0])
             if at_ns > BAD_NS:
                 parts.window_end(at_ns)
+
+
+def _is_mark(event: Event | ExactEvent) -> bool:
+    """Whether an event that is not complete says a time that counts."""
+    return event.ph == "B" or event.ph == "E" or event.name == WINDOW_END
 
 
 def _add_label(parts: Parts, event: Event | ExactEvent, order: int) -> None:
@@ -269,16 +276,17 @@ def _add_open_range(parts: Parts, event: Event | ExactEvent, order: int) -> None
         return
     track_id, device = parts.tracks[(event.pid, event.tid)], max(int(_devices([event])[0]), UNNAMED_DEVICE)
     names = event.ph or "", at_ns, event.cat or "", str(event.name or "")
-    stream, correlation = _range_ids(event)
+    stream, correlation = _range_ids(parts, event)
     parts.ranges.append(OpenRange(order, *names, track_id, device, stream, correlation))
 
 
-def _range_ids(event: Event | ExactEvent) -> tuple[int, int]:
+def _range_ids(parts: Parts, event: Event | ExactEvent) -> tuple[int, int]:
     """Stream and correlation id that an event states."""
     if event.args is None:
         return NO_STREAM, NO_CORRELATION
-    stream = _integer(event.args.stream, NO_STREAM)
-    return NO_STREAM if stream == ALL_STREAMS else stream, _integer(event.args.correlation, NO_CORRELATION)
+    (stream,) = _ids(parts, [event.args.stream], NO_STREAM).tolist()
+    (correlation,) = _ids(parts, [event.args.correlation], NO_CORRELATION).tolist()
+    return NO_STREAM if stream == ALL_STREAMS else stream, correlation
 
 
 def _name_ids(parts: Parts, events: Events) -> Column:
@@ -289,28 +297,12 @@ def _name_ids(parts: Parts, events: Events) -> Column:
     return np.array([names[t] for t in texts], np.int32)
 
 
-def _integers(values: list[Any], default: int) -> I64:
-    """Whatever a file writes for an id, as int64; `default` for what is missing or no number."""
-    try:
-        if set(map(type, values)) <= {int, type(None)}:
-            return np.array([default if v is None else v for v in values], np.int64)
-    except OverflowError:
-        pass  # unsigned 64-bit ids, one by one below
-    return np.array([_integer(v, default) for v in values], np.int64)
-
-
-def _integer(value: Any, default: int) -> int:
-    """One id; unsigned 64-bit values keep their bits as signed ones."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return default
-    try:
-        number = int(value)
-    except (ValueError, OverflowError):
-        return default
-    if isinstance(value, float) and number != value:
-        return default
-    number -= (1 << 64) if (1 << 63) <= number < (1 << 64) else 0
-    return number if -(1 << 63) <= number < (1 << 63) else default
+def _ids(parts: Parts, values: list[Any], default: int) -> I64:
+    """Whatever a file writes for an id, as int64; `default` for what is missing or no whole number."""
+    ids, odd = whole_numbers(values, default)
+    if odd:
+        parts.faults[ODD_IDS] += odd
+    return ids
 
 
 def _json(raw: msgspec.Raw) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.chrome_event import (
+from parsers.chrome_numbers import (
     BAD_NS,
     LIMIT_NS,
     MISSING_NS,
@@ -42,12 +42,12 @@ def _with_args(**args: Any) -> dict[str, Any]:
     return _kernel(args={**SOUND["args"], **args})
 
 
-def _read(folder: Path, events: Sequence[Any] | str) -> DeviceTrace:
+def _read(folder: Path, events: Sequence[Any] | str, busy_only: bool = False) -> DeviceTrace:
     """A trace of these events (or of this text in the place of the array), and of the sound kernel."""
     array = json.dumps([*events, SOUND]) if not isinstance(events, str) else events
     path = folder / "t.json"
     path.write_text(f'{{"traceEvents": {array}}}')
-    return read_chrome_trace(str(path))
+    return read_chrome_trace(str(path), busy_only=busy_only)
 
 
 def _odd(trace: DeviceTrace) -> list[DeviceRow]:
@@ -152,9 +152,63 @@ def test_the_fast_conversion_of_times_is_the_exact_one_or_declines(values: list[
         )
 
 
-@pytest.mark.parametrize("text", ["1_000", "\uff11\uff10", "", "1000 us", "0x10"])
-def test_a_text_that_json_would_not_write_as_a_number_is_no_time(text: str) -> None:
+NO_NUMBERS = [
+    *("1_010", "\uff11\uff10", "\u0661", "", " 10", "10 ", "10\n", "+10", "0x10", "1000 us", "1,000", "ten"),
+    *("Infinity", "-inf", "NaN", "10.", ".5", "1e", "--1", "1.2.3", "9" * 5_000 + "x"),
+]
+"""What Python takes for a number, or a careless reader might."""
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_a_text_that_is_no_number_in_ascii_digits_is_no_time(text: str) -> None:
     assert exact_nanoseconds([text, "1000"]).tolist() == [BAD_NS, 1_000_000]
+
+
+@pytest.mark.parametrize("broken", ["", '"bandwidth": NaN, '], ids=["sound JSON", "repaired JSON"])
+@pytest.mark.parametrize("busy_only", [False, True])
+@pytest.mark.parametrize("field", ["ts", "dur"])
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_a_time_of_text_that_is_no_number_costs_its_operation_and_is_said(
+    tmp_path: Path, text: str, field: str, busy_only: bool, broken: str
+) -> None:
+    odd = json.dumps(_kernel(**{field: text})).replace("{", "{" + broken, 1)
+    trace = _read(tmp_path, f"[{odd}, {json.dumps(SOUND)}]", busy_only)
+    assert _odd(trace) == []
+    assert ("1 device operations without a usable time: dropped", True) in _whats(trace)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [("12.345", 12_345), ("-2.5", -2_500), ("1e3", 1_000_000), ("007", 7_000), ("0." + "0" * 5_000 + "1", 0)],
+)
+def test_a_time_of_text_in_ascii_digits_is_one(tmp_path: Path, text: str, ns: int) -> None:
+    assert [row.start_ns for row in _odd(_read(tmp_path, [_kernel(ts=text)]))] == [ns]
+    assert [row.start_ns for row in _odd(_read(tmp_path, [_kernel(ts=text)], busy_only=True))] == [ns]
+
+
+@pytest.mark.parametrize("digits", [19, 30, 4_000, 5_000, 100_000])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_time_of_too_many_digits_costs_its_operation_and_is_said(
+    tmp_path: Path, digits: int, quote: str
+) -> None:
+    odd = json.dumps(_kernel(ts="TS")).replace('"TS"', quote + "9" * digits + quote)
+    trace = _read(tmp_path, f"[{odd}, {json.dumps(SOUND)}]")
+    assert _odd(trace) == []
+    assert any(hides for _, hides in _whats(trace))
+
+
+def test_marks_of_epoch_times_are_exact(tmp_path: Path) -> None:
+    start, end = "1712195495524107.555", "1712195495524108.556"
+    marks = [
+        f'{{"ph": "{ph}", "ts": {ts}, "pid": 3, "tid": 1, "cat": "cpu_op"}}'
+        for ph, ts in (("B", start), ("E", end))
+    ]
+    last = f'{{"ph": "i", "name": "Record Window End", "ts": {end}}}'
+    trace = _read(tmp_path, f"[{', '.join([*marks, last])}]")
+    assert [(row.start_ns, row.end_ns) for row in host_rows(trace)] == [
+        (1712195495524107555, 1712195495524108556)
+    ]
+    assert trace.recorded_ns == (1712195495524107555, 1712195495524108556)
 
 
 def _exact(value: Any) -> int:
@@ -181,6 +235,46 @@ def test_unsigned_64_bit_ids_keep_their_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", [4294967295, -1, "4294967295", None, "none", 1.5e300])
 def test_no_one_stream_is_no_stream(tmp_path: Path, written: object) -> None:
     assert [row.stream for row in _odd(_read(tmp_path, [_with_args(stream=written)]))] == [NO_STREAM]
+
+
+@pytest.mark.parametrize("field", ["stream", "correlation", "graph id", "bytes"])
+@pytest.mark.parametrize("text", [text for text in [*NO_NUMBERS, "9" * 5_000, "7.0", "1e3"] if text])
+def test_an_id_of_text_that_is_no_number_is_missing_and_said(tmp_path: Path, field: str, text: str) -> None:
+    ids = {"stream": 7, "correlation": 5}
+    (row,) = _odd(trace := _read(tmp_path, [_with_args(**{field: text})]))
+    missing = {"stream": NO_STREAM, "correlation": NO_CORRELATION}
+    kept = {**ids, **({field: missing[field]} if field in missing else {})}
+    assert (row.stream, row.correlation, row.graph_id, row.nbytes) == (*kept.values(), 0, -1)
+    assert _whats(trace) == [("1 ids or sizes that are no whole number: taken as missing", False)]
+
+
+@pytest.mark.parametrize("text", [*NO_NUMBERS, "9" * 5_000, "7.0", "1e3"])
+def test_a_device_of_text_that_is_no_number_costs_its_operation_and_is_said(
+    tmp_path: Path, text: str
+) -> None:
+    trace = _read(tmp_path, [_with_args(device=text)])
+    assert _odd(trace) == []
+    assert _whats(trace) == [("1 device operations with an impossible device number: dropped", True)]
+
+
+@pytest.mark.parametrize("pid", NO_NUMBERS)
+def test_a_process_of_text_that_is_no_number_names_no_device(tmp_path: Path, pid: str) -> None:
+    args = {"stream": 7, "correlation": 5}
+    assert [row.device for row in _odd(_read(tmp_path, [_kernel(pid=pid, args=args)]))] == [-1]
+
+
+def test_a_thread_is_one_whether_its_ids_are_numbers_or_text(tmp_path: Path) -> None:
+    host = [_kernel(cat="cpu_op", pid=pid, tid=7, name=f"on {pid!r}") for pid in (4, "4")]
+    trace = _read(tmp_path, host)
+    assert [(track.pid, track.tid) for track in trace.tracks] == [("4", "7")]
+    assert {row.pid for row in host_rows(trace)} == {"4"}
+
+
+def test_ids_of_text_in_ascii_digits_are_those_ids(tmp_path: Path) -> None:
+    largest = str(2**64 - 1)
+    trace = _read(tmp_path, [_with_args(device="3", stream="12", correlation=largest)])
+    assert [(row.device, row.stream, row.correlation) for row in _odd(trace)] == [(3, 12, -1)]
+    assert trace.losses == []
 
 
 def test_stream_zero_is_a_stream(tmp_path: Path) -> None:
