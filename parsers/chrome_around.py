@@ -24,14 +24,18 @@ _PLACE = b'"":0'
 _REPAIRED = "keys beside the events are no valid JSON: repaired, or read in part"
 
 
-def parse_around(before: bytes, after: bytes | None, offset: int) -> tuple[dict[str, Any], list[Loss]]:
+def parse_around(
+    before: bytes, after: bytes | None, offset: int, text_bytes: int
+) -> tuple[dict[str, Any], list[Loss]]:
     """The keys beside the array, and what of that text was lost.
 
     `before` is `{ ... ,` (empty: the file is the bare array), `after` everything behind the closing bracket,
-    cut at AROUND_LIMIT_BYTES (None: the array was never closed); `offset` is where that begins.
+    cut at AROUND_LIMIT_BYTES (None: the array was never closed); `offset` is where that begins, and
+    `text_bytes` where the text ends.
     """
+    uncut_bytes = text_bytes - offset
     if not before:
-        return {}, _tail_losses(after or b"", 0, offset)
+        return {}, _tail_losses(after or b"", 0, offset, uncut_bytes)
     head, head_losses = _parse(before + _PLACE + b"}", 0)
     if after is None:
         return head, head_losses
@@ -45,18 +49,19 @@ def parse_around(before: bytes, after: bytes | None, offset: int) -> tuple[dict[
         tail_losses.append(Loss(what, offset, len(members), 0, _holds_device_work(members)))
     around = {**head, **tail}
     around.pop("", None)
-    return around, head_losses + tail_losses + _tail_losses(after, end, offset)
+    return around, head_losses + tail_losses + _tail_losses(after, end, offset, uncut_bytes)
 
 
-def _tail_losses(after: bytes, end: int, offset: int) -> list[Loss]:
+def _tail_losses(after: bytes, end: int, offset: int, uncut_bytes: int) -> list[Loss]:
     """What stands behind the end of the document, if anything does."""
     extra = after[end:].strip(JSON_SPACE)
     if not extra:
         return []
+    lost_bytes = len(extra) + uncut_bytes - len(after)
     if not extra.strip(b"\x00"):
-        return [Loss("zero bytes after the end: ignored", offset + end, len(extra), 0, False)]
+        return [Loss("zero bytes after the end: ignored", offset + end, lost_bytes, 0, False)]
     what = "text after the end of the trace (a second document?): not read"
-    return [Loss(what, offset + end, len(extra), 0, _holds_device_work(extra))]
+    return [Loss(what, offset + end, lost_bytes, 0, _holds_device_work(extra))]
 
 
 def _holds_device_work(text: bytes) -> bool:
@@ -80,11 +85,15 @@ def _parse(text: bytes, offset: int) -> tuple[dict[str, Any], list[Loss]]:
     try:
         return _loads(text), []
     except (ValueError, RecursionError):
-        loss = Loss(_REPAIRED, offset, 0, 0, _holds_device_work(text))
+        repair = repair_json(text)
+    hides = _holds_device_work(text)
     try:
-        return _loads(repair_json(text)), [loss]
+        return _loads(repair.text), [Loss(_REPAIRED, offset, repair.lost_bytes, 0, hides)]
     except (ValueError, RecursionError):
-        return {key.decode(): _plain(value) for key, value in _PAIR.findall(text)}, [loss]
+        pairs = list(_PAIR.finditer(text))
+        unread = len(text) - sum(len(pair.group()) for pair in pairs)
+        around = {pair[1].decode(): _plain(pair[2]) for pair in pairs}
+        return around, [Loss(_REPAIRED, offset, unread, 0, hides, at_least=True)]
 
 
 def _loads(text: bytes) -> dict[str, Any]:

@@ -6,7 +6,7 @@ by place in the file: the same file gives the same tables, whoever decoded which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from parsers.chrome_around import parse_around
 from parsers.chrome_categories import ROLE_OF, Role
 from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk, Column, concatenate, translate
+from parsers.chrome_lacking import PHASES, Lack, lacks_bracket, losses_of_lacks
 from parsers.chrome_lanes import move_device_lanes
 from parsers.chrome_meta import find_producer, read_meta
 from parsers.chrome_parts import Fault, Parts
@@ -48,7 +49,7 @@ def assemble(
     events were decoded.
     """
     parts = ending.parts
-    around, losses = parse_around(before, ending.after, ending.after_offset)
+    around, losses = parse_around(before, ending.after, ending.after_offset, ending.text_bytes)
     for loss in losses:
         parts.lose(loss)
     close_ranges(parts)
@@ -79,7 +80,7 @@ def assemble(
         recorded_ns=_recorded(parts, host, categories, sparsely),
         zero_timestamps=dict(sorted(parts.zero_timestamps.items())),
         device_processes=_device_processes(parts),
-        losses=_losses(parts),
+        losses=_losses(parts, _lacks(parts, names, device, host, track_ids)),
     )
 
 
@@ -164,8 +165,8 @@ def _recorded(parts: Parts, host: Chunk, categories: Sequence[str], sparsely: bo
     return parts.first_ns, max(parts.last_ns, parts.window_end_ns or parts.last_ns)
 
 
-def _losses(parts: Parts) -> list[Loss]:
-    """All losses in file order, then the faults of single values."""
+def _losses(parts: Parts, lacks: Iterable[Loss]) -> list[Loss]:
+    """All losses in file order, then what few events lack and the faults of single values."""
     losses = sorted(parts.losses.values(), key=lambda loss: (loss.offset, loss.what))
     faults = [
         Loss(f"{n:,} {fault.what}", -1, 0, n if fault.dropped else 0, fault.may_hide_device_work)
@@ -173,4 +174,28 @@ def _losses(parts: Parts) -> list[Loss]:
     ]
     full = [kind for kind in (parts.names, parts.categories, parts.tracks) if kind.overflowed]
     what = "too many different names, categories or threads to keep apart: the rest share one"
-    return losses + faults + ([Loss(what, -1, 0, 0, False)] if full else [])
+    return [*losses, *lacks, *faults, *([Loss(what, -1, 0, 0, False)] if full else [])]
+
+
+def _lacks(parts: Parts, names: Sequence[str], device: Chunk, host: Chunk, track_ids: Column) -> list[Loss]:
+    """What a few events lack that the others of the file have."""
+    nameless = [i for i, key in enumerate(parts.tracks) if None in key]
+    found = {
+        **parts.lacking,
+        Lack.PHASE: sum(n for (_, phase), n in parts.counts.items() if phase not in PHASES),
+        Lack.TRACK: int(np.isin(host["track_id"], track_ids[nameless]).sum()) if nameless else 0,
+        Lack.BRACKET: _without_bracket(names, device["name_id"]),
+    }
+    complete = sum(n for (_, phase), n in parts.counts.items() if phase == "X")
+    operations = len(device["start_ns"])
+    of = {
+        Lack.PHASE: sum(parts.counts.values()),
+        **{Lack.NAME: complete, Lack.DURATION: complete, Lack.TRACK: len(host["start_ns"])},
+        **dict.fromkeys((Lack.STREAM, Lack.OPERATION_ID, Lack.BRACKET), operations),
+    }
+    return losses_of_lacks(found, of)
+
+
+def _without_bracket(names: Sequence[str], name_id: Column) -> int:
+    different, times = np.unique(name_id, return_counts=True)
+    return sum(n for i, n in zip(different.tolist(), times.tolist(), strict=True) if lacks_bracket(names[i]))

@@ -96,24 +96,10 @@ _HOST = (
     *(Role.RUNTIME, Role.OPERATOR, Role.PYTHON, Role.ANNOTATION, Role.DEVICE_SPAN),
     *(Role.OVERHEAD, Role.PROFILER, Role.FLOW),
 )
-_HOST_LITERAL = re.compile(
+HOST_LITERAL = re.compile(
     rb'"cat"\s*:\s*"(?:%s)"|"ph"\s*:\s*"[^XBE]"' % "|".join(c for r in _HOST for c in _ROLES[r]).encode()
 )
-
-
-CLEARED_BYTES = 2048
-"""Of lost text that one sign of host work speaks for: the event that bears it, which has 150 to 900 bytes."""
-_OVERWRITTEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]{2}|(.)\1{63}", re.DOTALL)
-"""What no profiler writes: control characters beside each other, or 64 times the same byte."""
-
-
-def may_hold_device_work(lost: bytes) -> bool:
-    """Whether a lost piece of text may have been a device operation: it says so, does not say that it was
-    something else, or is longer than what says so, or was overwritten.
-    """
-    if DEVICE_LITERAL.search(lost) is not None or _OVERWRITTEN.search(lost) is not None:
-        return True
-    return len(lost) > CLEARED_BYTES * len(_HOST_LITERAL.findall(lost))
+"""Marks text that says that it is something else."""
 
 
 class Producer(StrEnum):

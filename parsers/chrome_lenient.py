@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -10,28 +11,57 @@ import msgspec
 
 from parsers.chrome_categories import DEVICE_LITERAL, ROLE_OF, Role
 from parsers.chrome_event import NO_TEXT, Args, ExactEvent
+from parsers.chrome_lacking import PHASES
+from parsers.chrome_lost import has_all, is_overwritten
 from parsers.json_repair import repair_json
 
-PHASES = frozenset("XBEMiICsftbnePNODSTpFRvVca(),")
-"""All that the trace event format knows."""
 _ARGUMENTS = {field.encode_name: field for field in msgspec.structs.fields(Args)}
 
 
-def repaired_events(text: bytes) -> list[tuple[ExactEvent, bool]]:
-    """The events that a text holds after repair, none where it is beyond that, and of each whether it may
-    have been device work in another way than it now says.
+@dataclass(frozen=True, slots=True)
+class RepairedText:
+    """The events that a text holds after repair, how many of its bytes say nothing any more, and whether one
+    of the events may have been device work in another way than it now says.
+    """
+
+    events: list[ExactEvent]
+    lost_bytes: int
+    in_doubt: bool
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that knows all of its keys, those that it has twice too."""
+
+    __slots__ = ("keys_read",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.keys_read = [key for key, _ in pairs]
+
+
+def repaired_events(text: bytes) -> RepairedText | None:
+    """What a text holds after repair; None where it is beyond that, or pieces of different events.
 
     Fields of an impossible type are left out, as if the file did not have them.
     """
+    if is_overwritten(text):
+        return None
+    repair = repair_json(text)
     try:
-        values = json.loads(f"[{repair_json(text).decode()}]", parse_float=Decimal)
+        values = json.loads(f"[{repair.text.decode()}]", parse_float=Decimal, object_pairs_hook=_Object)
     except (ValueError, RecursionError, InvalidOperation):
-        return []
-    if not all(isinstance(value, dict) for value in values):
-        return []
+        return None
+    if not values or not all(isinstance(v, _Object) and _is_one_event(v) for v in values):
+        return None
     events = [_event(value) for value in values]
     says_device = DEVICE_LITERAL.search(text) is not None
-    return [(e, _in_doubt(v, e, says_device)) for v, e in zip(values, events, strict=True)]
+    in_doubt = any(_in_doubt(v, e, says_device) for v, e in zip(values, events, strict=True))
+    return RepairedText(events, repair.lost_bytes, in_doubt or repair.broken_words)
+
+
+def _is_one_event(value: _Object) -> bool:
+    phase = _text(value.get("ph"))
+    return phase not in PHASES or has_all(phase, value.keys_read)
 
 
 def _in_doubt(value: dict[str, Any], event: ExactEvent, says_device: bool) -> bool:

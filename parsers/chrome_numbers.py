@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,17 +78,27 @@ def _decimal(value: Any) -> Decimal:
     raise InvalidOperation(f"{value!r} is no number")
 
 
-def whole_numbers(values: Sequence[Any], default: int) -> tuple[I64, int]:
-    """Ids as int64, shape (n,): `default` for those that are missing or no whole number; and how many of the
-    latter there are."""
+class WholeNumbers(NamedTuple):
+    """Ids as int64, shape (n,), and how many were not there or no whole number; those have a default."""
+
+    values: I64
+    missing: int
+    odd: int
+
+
+def whole_numbers(values: list[Any], default: int) -> WholeNumbers:
+    """Whatever a file writes for ids."""
+    kinds = set(map(type, values))
+    missing = values.count(None) if type(None) in kinds else 0
     try:
-        if set(map(type, values)) <= {int, type(None)}:
-            return np.array([default if v is None else v for v in values], np.int64), 0
+        if kinds <= {int, type(None)}:
+            ids = np.array([default if v is None else v for v in values], np.int64)
+            return WholeNumbers(ids, missing, 0)
     except OverflowError:
         pass  # unsigned 64-bit ids, one by one below
     numbers = [None if value is None else whole_number(value) for value in values]
-    odd = sum(number is None for number in numbers) - sum(value is None for value in values)
-    return np.array([default if number is None else number for number in numbers], np.int64), odd
+    ids = np.array([default if number is None else number for number in numbers], np.int64)
+    return WholeNumbers(ids, missing, numbers.count(None) - missing)
 
 
 def whole_number(value: Any) -> int | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from parsers.chrome_categories import ROLE_OF
 from parsers.chrome_columns import Column, PlacedChunk, translate
+from parsers.chrome_lacking import Lack
 from parsers.interner import TOO_MANY, Interner
 from parsers.loss import Loss
 from parsers.trace_model import Collective, GemmShape
@@ -56,8 +57,8 @@ class OpenRange:
 class Parts:
     """Everything one decoder keeps. `labels` holds "pid" or "pid/tid" → (place in the file, name): the last
     one counts. `counts` holds (category, phase) → events; `faults` the number of events
-    of each; `device_processes` has each (device, process id that it is filed under);
-    `losses` has one for each (what, whether it may hide
+    of each, `lacking` how many lack what; `device_processes` has each (device, process id that it is filed
+    under); `losses` has one for each (what, whether it may hide
     device work), summed up at its first place."""
 
     device: list[PlacedChunk] = field(default_factory=list)
@@ -69,6 +70,7 @@ class Parts:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     device_like: Counter[str] = field(default_factory=Counter)
     faults: Counter[Fault] = field(default_factory=Counter)
+    lacking: Counter[Lack] = field(default_factory=Counter)
     zero_timestamps: Counter[int] = field(default_factory=Counter)
     device_processes: set[tuple[int, ProcessId]] = field(default_factory=set)
     gemms: list[GemmShape] = field(default_factory=list)
@@ -114,6 +116,7 @@ class Parts:
                 offset=min(known.offset, loss.offset),
                 lost_bytes=known.lost_bytes + loss.lost_bytes,
                 lost_events=known.lost_events + loss.lost_events,
+                at_least=known.at_least or loss.at_least,
             )
         self.losses[kind] = loss
 
@@ -136,6 +139,7 @@ def join(into: Parts, other: Parts) -> None:
     into.count(other.counts)
     into.device_like.update(other.device_like)
     into.faults.update(other.faults)
+    into.lacking.update(other.lacking)
     into.zero_timestamps.update(other.zero_timestamps)
     into.file_under(other.device_processes)
     into.collectives += other.collectives

@@ -17,6 +17,7 @@ import numpy as np
 from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
 from parsers.chrome_columns import Chunk, Column
 from parsers.chrome_event import NO_TEXT, NOT_JSON, Event, ExactEvent
+from parsers.chrome_lacking import Lack
 from parsers.chrome_numbers import BAD_NS, MISSING_NS, exact_nanoseconds, whole_number, whole_numbers
 from parsers.chrome_parts import Fault, OpenRange, Parts
 from parsers.trace_model import (
@@ -121,6 +122,8 @@ def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> 
             count = int(np.count_nonzero(those))
             if count:
                 parts.faults[Fault(f"{whose} {what}", those is of_device, dropped)] += count
+    if missing.any():
+        parts.lacking[Lack.DURATION] += int(np.count_nonzero(missing))
     usable: Bools = ~no_time & ~negative & ~endless
     return usable
 
@@ -150,7 +153,8 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
         device = device[rows]
     parts.file_under(set(zip(device.tolist(), [e.pid for e in events], strict=True)))
     args = [e.args for e in events]
-    stream = _ids(parts, [a.stream if a is not None else None for a in args], NO_STREAM)
+    streams = [a.stream if a is not None else None for a in args]
+    stream = _ids(parts, streams, NO_STREAM, Lack.STREAM)
     chunk: Chunk = {
         "start_ns": start_ns,
         "end_ns": start_ns + duration_ns,
@@ -158,7 +162,9 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
         "name_id": _name_ids(parts, events),
         "device": device,
         "stream": np.where(stream == ALL_STREAMS, NO_STREAM, stream),
-        "correlation": _ids(parts, [a.correlation if a is not None else None for a in args], NO_CORRELATION),
+        "correlation": _ids(
+            parts, [a.correlation if a is not None else None for a in args], NO_CORRELATION, Lack.OPERATION_ID
+        ),
         "graph_id": _ids(parts, [a.graph_id if a is not None else None for a in args], 0),
         "nbytes": _ids(parts, [a.nbytes if a is not None else None for a in args], UNKNOWN_BYTES),
     }
@@ -293,16 +299,19 @@ def _name_ids(parts: Parts, events: Events) -> Column:
     names = parts.names
     texts = [e.name for e in events]
     if set(map(type, texts)) != {str}:
+        parts.lacking[Lack.NAME] += texts.count(None)
         texts = ["" if t is None else str(t) for t in texts]
     return np.array([names[t] for t in texts], np.int32)
 
 
-def _ids(parts: Parts, values: list[Any], default: int) -> I64:
+def _ids(parts: Parts, values: list[Any], default: int, lack: Lack | None = None) -> I64:
     """Whatever a file writes for an id, as int64; `default` for what is missing or no whole number."""
-    ids, odd = whole_numbers(values, default)
-    if odd:
-        parts.faults[ODD_IDS] += odd
-    return ids
+    ids = whole_numbers(values, default)
+    if ids.odd:
+        parts.faults[ODD_IDS] += ids.odd
+    if ids.missing and lack is not None:
+        parts.lacking[lack] += ids.missing
+    return ids.values
 
 
 def _json(raw: msgspec.Raw) -> Any:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from parsers.chrome_categories import may_hold_device_work
 from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent
 from parsers.chrome_layout import BOUNDARY, EVENT_START, SPACE, STRAY_BRACKET
 from parsers.chrome_lenient import repaired_events
+from parsers.chrome_lost import events_in, may_hold_device_work, speaks_for_itself
 from parsers.loss import Loss
 
 EVENT_LIMIT_BYTES = 8 << 20
@@ -88,7 +88,7 @@ class _Reader:
 
     def read(self) -> Salvage:
         if self._saved.bearing is Bearing.ASTRAY:
-            self._lose(0, self._starts[0] if self._starts else len(self._text), 0)
+            self._lose(0, self._starts[0] if self._starts else len(self._text))
         else:
             self._cross(expected_commas=0)
         while self._at < len(self._text) and self._take():
@@ -145,7 +145,7 @@ class _Reader:
             return False
         stops = sorted({stop for stop in (own_end, cut) if stop is not None} or {len(self._text)})
         if not any(self._repair(start, stop) for stop in stops):
-            self._lose(start, cut if cut is not None else stops[0], 1)
+            self._lose(start, cut if cut is not None else stops[0])
         return True
 
     def _next_cut(self) -> int | None:
@@ -158,13 +158,14 @@ class _Reader:
         return not self._final and len(self._text) - start < EVENT_LIMIT_BYTES
 
     def _repair(self, start: int, stop: int) -> bool:
-        events = repaired_events(self._text[start:stop]) if stop - start < REPAIR_LIMIT_BYTES else []
-        if events:
-            self._saved.events += [event for event, _ in events]
-            self._note(REPAIRED, start, hides=any(in_doubt for _, in_doubt in events))
-            self._at = stop
-            self._cross()
-        return bool(events)
+        repaired = repaired_events(self._text[start:stop]) if stop - start < REPAIR_LIMIT_BYTES else None
+        if repaired is None:
+            return False
+        self._saved.events += repaired.events
+        self._note(REPAIRED, start, repaired.lost_bytes, repaired.in_doubt)
+        self._at = stop
+        self._cross()
+        return True
 
     def _take_junk(self) -> bool:
         """Something between events that is none."""
@@ -178,7 +179,7 @@ class _Reader:
         if event is None and not self._whole and self._may_wait(start):
             return False
         bracket = text.find(b"]", start + 1) if self._final else -1
-        self._lose(start, event.start() if event else bracket if bracket >= 0 else len(text), 1)
+        self._lose(start, event.start() if event else bracket if bracket >= 0 else len(text))
         return True
 
     def _scan(self, cut: int | None) -> Scan:
@@ -213,10 +214,14 @@ class _Reader:
     def _note(self, what: str, at: int, lost_bytes: int = 0, hides: bool = False) -> None:
         self._saved.losses.append(Loss(what, self._offset + at, lost_bytes, 0, hides))
 
-    def _lose(self, start: int, end: int, events: int) -> None:
+    def _lose(self, start: int, end: int) -> None:
+        """Give up a text; where it goes on from one that was lost before, its first event was counted."""
         lost = self._text[start:end].rstrip(_SEPARATING)
-        hides = may_hold_device_work(lost)
-        self._saved.losses.append(Loss(LOST, self._offset + start, len(lost), events, hides))
+        events = events_in(lost) - (self._saved.bearing is Bearing.ASTRAY)
+        hides, torn = may_hold_device_work(lost), not speaks_for_itself(lost)
+        self._saved.losses.append(
+            Loss(LOST, self._offset + start, len(lost), events, hides, at_least=torn)
+        )
         inside = end == len(self._text) and not self._whole
         self._saved.bearing = Bearing.ASTRAY if inside else Bearing.UNSURE
         self._at = _skip(_BETWEEN, self._text, end)

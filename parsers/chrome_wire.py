@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from parsers.chrome_columns import DEVICE_COLUMNS, HOST_COLUMNS, Chunk
+from parsers.chrome_lacking import Lack
 from parsers.chrome_parts import Fault, OpenRange, Parts, ProcessId, TrackKey
 from parsers.loss import Loss
 from parsers.trace_model import Collective, GemmShape
@@ -28,6 +29,7 @@ class _Header(msgspec.Struct):
     counts: list[tuple[tuple[str, str], int]]
     device_like: dict[str, int]
     faults: list[tuple[Fault, int]]
+    lacking: dict[Lack, int]
     zero_timestamps: dict[int, int]
     device_processes: list[tuple[int, ProcessId]]
     gemms: list[GemmShape]
@@ -52,6 +54,7 @@ def send(parts: Parts, out: BinaryIO) -> None:
             list(parts.counts.items()),
             parts.device_like,
             list(parts.faults.items()),
+            parts.lacking,
             parts.zero_timestamps,
             list(parts.device_processes),
             parts.gemms,
@@ -82,6 +85,7 @@ def receive(source: BinaryIO) -> Parts:
         counts=Counter(dict(header.counts)),
         device_like=Counter(header.device_like),
         faults=Counter(dict(header.faults)),
+        lacking=Counter(header.lacking),
         zero_timestamps=Counter(header.zero_timestamps),
         device_processes=set(header.device_processes),
         gemms=header.gemms,

@@ -24,9 +24,10 @@ class Loss:
     """One place of a file that could not be read, or was read with a repair.
 
     `offset` counts bytes of the decompressed text (-1: no one place). `lost_bytes` is what was given up
-    there, 0 for a repair that lost nothing. `may_hide_device_work`: the lost text may have held device
-    events, so that a busy ratio of the rest is a lower bound only. `rest_is_missing`: the file ends here
-    before its end, so nobody knows how much is lost.
+    there, 0 for a repair that lost nothing. `at_least`: what is left does not fit together, so more may be
+    gone than is counted, and nothing tells how much. `may_hide_device_work`: the lost text may have held
+    device events, so that a busy ratio of the rest is a lower bound only. `rest_is_missing`: the file ends
+    here before its end, so nobody knows how much is lost.
     """
 
     what: str
@@ -36,3 +37,4 @@ class Loss:
     may_hide_device_work: bool
     rest_is_missing: bool = False
     kind: LossKind = LossKind.DAMAGE
+    at_least: bool = False

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from layers.evidence.store_rows import Run
 from layers.evidence.symptom import Symptom
-from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.findings import PHENOMENON
+from layers.layer1_gpu_busy.guard_checks import amount_lost
 from reports.environment import python_frames
 from reports.file_names import files_name
 from reports.layer1_document import Anatomy
@@ -57,7 +57,7 @@ def _of_files(run: Layer1Run) -> Iterator[str]:
         name = trace.path.rsplit("/", 1)[-1]
         for loss in trace.losses:
             where = f" at byte {loss.offset:,}" if loss.offset >= 0 else ""
-            yield f"{name}: {loss.what}{where}; {counted(loss.lost_bytes, 'byte')} given up"
+            yield f"{name}: {loss.what}{where}; {amount_lost([loss])}"
     ratios_alone = [trace.path for trace in run.document.traces if trace.busy_only]
     if ratios_alone:
         files = files_name(ratios_alone, "trace")

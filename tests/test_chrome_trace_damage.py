@@ -7,11 +7,14 @@ that is missing or too much, files cut short or glued together.
 from __future__ import annotations
 
 import json
+import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from parsers.chrome_categories import may_hold_device_work
+from parsers.chrome_lacking import Lack
+from parsers.chrome_lost import may_hold_device_work
 from parsers.chrome_salvage import LOST, NO_EVENTS, REPAIRED, SEPARATORS
 from parsers.chrome_trace import read_chrome_trace
 from parsers.loss import Loss
@@ -65,6 +68,11 @@ BROKEN_FRAMES = {
 }
 
 
+REPAIRED_BYTES = {"control character": 1, "leading zero": 3}
+TORN = {"missing colon", "cut short", "log line"}
+"""Where more may be gone than stands there."""
+
+
 @pytest.mark.parametrize("layout", Layout)
 @pytest.mark.parametrize("case", BROKEN_FRAMES)
 def test_a_broken_frame_costs_nothing_else(tmp_path: Path, case: str, layout: Layout) -> None:
@@ -78,7 +86,11 @@ def test_a_broken_frame_costs_nothing_else(tmp_path: Path, case: str, layout: La
     said = [loss for loss in other.losses if "host events" not in loss.what]
     assert [loss.what for loss in said] == [what]
     assert said[0].offset == damaged.text(layout).encode().index(broken.split("\n")[0].encode())
-    assert (said[0].lost_bytes > 0) == (what == LOST)
+    if what == REPAIRED:
+        assert said[0].lost_bytes == REPAIRED_BYTES.get(case, 0)
+    else:
+        assert said[0].lost_bytes >= len(broken.encode())
+    assert said[0].at_least == (case in TORN)
 
 
 def _insert(trace: TraceBuilder, text: str) -> None:
@@ -278,6 +290,82 @@ def test_losses_of_one_kind_are_summed_up_at_their_first_place(tmp_path: Path) -
     assert (loss.lost_events, loss.lost_bytes) == (3, 3 * len(_frame('"a"b"')))
 
 
+# Stretches that are gone
+
+
+SMALL, HOLE = 40, 20_000
+
+
+def _long(events: int = 300) -> str:
+    trace = TraceBuilder(flows=False)
+    for number in range(events):
+        start_ns = 1_000_000 + 10_000 * number
+        trace.launch(f"void kernel<{number % 7}>()", call_ns=start_ns - 500, start_ns=start_ns, dur_ns=4_000)
+    return trace.text()
+
+
+@pytest.mark.parametrize("size", [SMALL, HOLE])
+@pytest.mark.parametrize("fill", [b"\x00", b"\xff", b"\x00\x07\xf9"])
+@pytest.mark.parametrize("place", ['"name": "void', '"name": "cudaL', '"ts": ', '"args": {', '"ph"', "},\n"])
+def test_of_an_overwritten_stretch_no_byte_less_is_told_than_was_lost(
+    tmp_path: Path, place: str, fill: bytes, size: int
+) -> None:
+    text = _long().encode()
+    at = text.index(place.encode(), len(text) // 4) + len(place) - 1
+    hole = (fill * size)[:size]
+    trace = _read(tmp_path, text[:at] + hole + text[at + size :])
+    assert sum(loss.lost_bytes for loss in trace.losses) >= size
+    assert any(loss.may_hide_device_work for loss in trace.losses)
+
+
+STARTS = ('"name": "void', '"name": "cudaL', '"ts": 1', '"External id": ', '"ph": "X')
+ENDS = ('"name": "void', '"pid": ', '"dur": ', '"correlation": ', '"tid"')
+LEFT_WHOLE = {('"name": "cudaL', '"name": "void'), ('"ts": 1', '"pid": ')}
+"""Cuts after which valid JSON is left in which nothing is missing."""
+
+
+@pytest.mark.parametrize("size", [SMALL, HOLE])
+@pytest.mark.parametrize(("start", "end"), [pair for pair in product(STARTS, ENDS) if pair not in LEFT_WHOLE])
+def test_of_a_stretch_that_was_cut_out_nobody_says_how_much_it_was(
+    tmp_path: Path, start: str, end: str, size: int
+) -> None:
+    text = _long()
+    low = text.index(start, len(text) // 4) + len(start)
+    high = text.index(end, low + size) + len(end)
+    trace = _read(tmp_path, text[:low] + text[high:])
+    assert start == end or any(loss.at_least and loss.may_hide_device_work for loss in trace.losses)
+
+
+@pytest.mark.parametrize(
+    ("lack", "old", "new"),
+    [
+        (Lack.PHASE, '"ph": "X"', '"ph": "Xylo"'),
+        (Lack.PHASE, '"ph": "X", ', ""),
+        (Lack.NAME, '"name": "void kernel<3>()", ', ""),
+        (Lack.NAME, '"name": "cudaLaunchKernel", ', ""),
+        (Lack.DURATION, ', "dur": 5.000', ""),
+        (Lack.TRACK, '"pid": 4242, ', ""),
+        (Lack.STREAM, '"stream": 7, ', ""),
+        (Lack.OPERATION_ID, '"stream": 7, "correlation": 1109', '"stream": 7'),
+        (Lack.BRACKET, "kernel<3>()", "kernel<3>("),
+        (Lack.BRACKET, "kernel<3>()", "kernel<3()"),
+    ],
+)
+def test_what_one_of_many_events_lacks_is_said(tmp_path: Path, lack: Lack, old: str, new: str) -> None:
+    text = _long()
+    assert old in text
+    said = _read(tmp_path, text.replace(old, new, 1)).losses[0]
+    assert said.what == f"1 {lack}, as the others have: pieces of others"
+    assert said.may_hide_device_work and said.at_least
+
+
+@pytest.mark.parametrize("field", ["name", "dur", "pid", "stream", "correlation"])
+def test_what_all_events_lack_is_the_writers_way(tmp_path: Path, field: str) -> None:
+    text = re.sub(rf', "{field}": ("[^"]*"|[\d.]+)', "", _long())
+    assert text != _long()
+    assert not any("as the others have" in loss.what for loss in _read(tmp_path, text).losses)
+
+
 # Arguments that look like events
 
 
@@ -299,8 +387,18 @@ HOST = b'{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "
     ("lost", "may"),
     [
         (HOST, False),
-        (HOST + b",\n" + HOST, False),
-        (HOST[:40], False),
+        (HOST.replace(b"aten", b'a"en'), False),
+        (HOST.replace(b'"pid": 1, ', b""), True),
+        (HOST.replace(b'"pid"', b'"ts": 1, "pid"'), True),
+        (HOST + b",\n" + HOST, True),
+        (HOST[:40], True),
+        (HOST[40:], True),
+        (HOST[:-1] + b', "args": {"a": 1}}', False),
+        (HOST[:-1] + b', "args": {"a": "b"c"}}', True),
+        (b'{"ph": "s", "id": 7, "pid": 1, "ts": 1, "cat": "ac2g"}', True),
+        (b'{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "pyt"hon"}}', False),
+        (b'{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p", "dur": 5}', True),
+        (HOST.replace(b"add", b"ab" * 2000), True),
         (HOST.replace(b"cpu_op", b"kernel"), True),
         (b'{"ph": "X", "ts": 1', True),
         (HOST[:40] + b"\x00" * 100, True),
@@ -308,5 +406,5 @@ HOST = b'{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "
         (HOST[:40] + b"ab" * 2000, True),
     ],
 )
-def test_a_torn_host_event_speaks_for_itself_alone(lost: bytes, may: bool) -> None:
+def test_only_a_whole_host_event_holds_no_device_work(lost: bytes, may: bool) -> None:
     assert may_hold_device_work(lost) is may

@@ -129,6 +129,17 @@ def two_shapes(decode_ns: int, steps: int = 5, batch: str = "") -> TraceBuilder:
     return trace
 
 
+def torn(calls: int, operations: int) -> TraceBuilder:
+    """Steady work, of which so many kernels, and the calls of so many others, are gone from the middle."""
+    trace = steady()
+    for category, number in (("kernel", calls), ("cuda_runtime", operations)):
+        of_category = [e for e in trace.events if isinstance(e, dict) and e.get("cat") == category]
+        first = 50 if category == "kernel" else 100
+        for event in of_category[first : first + number]:
+            trace.events.remove(event)
+    return trace
+
+
 FIRES: dict[str, tuple[Make, str]] = {
     "PK128": (lambda: host_works_on(FIRST_NS + 2 * WINDOW_NS), "95.0 % of the device window, 47.5 % of all"),
     "PK136": (lambda: swallowing(PERIOD_NS * 121), "the operations of each stream last 1.50 times the time"),
@@ -137,6 +148,7 @@ FIRES: dict[str, tuple[Make, str]] = {
     "PK139": (lambda: merged((0, "[TP01] 0")), "device 0 is filed under 2 process ids"),
     "PK192": (lambda: in_whole_microseconds(4), "200 gaps may be up to 2 µs too long each"),
     "PK191": (waiting_for_lost_work, "of the idle time the host waited for the device"),
+    "PK193": (lambda: torn(1, 0), "1 of 201 kernel launches without an operation and 0 operations without"),
     "PK190": (lambda: two_shapes(HOST_BOUND_NS), "decode 30.4 % (5 steps), extend 99.0 % (5 steps)"),
 }
 CLEAR: dict[str, Make] = {
@@ -148,6 +160,7 @@ CLEAR: dict[str, Make] = {
     "PK190": lambda: two_shapes(UNDECIDED_NS),
     "PK191": steady,
     "PK192": lambda: in_whole_microseconds(3),
+    "PK193": steady,
 }
 NOT_ASKED: dict[str, Make] = {
     "PK128": host_only,
@@ -158,6 +171,7 @@ NOT_ASKED: dict[str, Make] = {
     "PK190": steady,
     "PK191": lambda: steady(DEVICE_BOUND_NS),
     "PK192": host_only,
+    "PK193": host_only,
 }
 
 
@@ -195,11 +209,35 @@ def test_every_doubt_has_its_three_traces() -> None:
         (FIRES["PK190"][0], Word.UNDECIDED, False),
         (FIRES["PK191"][0], Word.HOST_BOUND, True),
         (concatenated, Word.VOID, False),
+        (lambda: torn(1, 0), Word.HOST_BOUND, True),
+        (lambda: torn(0, 1), Word.HOST_BOUND, True),
     ],
 )
 def test_what_a_doubt_does_to_the_verdict(make: Make, word: Word, directional: bool, tmp_path: Path) -> None:
     verdict = judge_traces([analysed(make(), tmp_path)], Thresholds()).verdict
     assert (verdict.word, verdict.directional) == (word, directional)
+
+
+def test_operations_whose_calls_nobody_records_are_not_torn_from_them(tmp_path: Path) -> None:
+    trace = steady()
+    for number in range(20):
+        trace.kernel("triton_", FIRST_NS + number * PERIOD_NS + 5_000, 100, correlation=1_010 + number)
+    for event in trace.events:
+        if isinstance(event, dict) and event.get("cat") == "cuda_runtime":
+            ids = event["args"]
+            ids["correlation"] += 1_000 * (ids["correlation"] >= 1_010)
+    for event in trace.events:
+        if isinstance(event, dict) and event.get("cat") == "kernel" and event["name"] != "triton_":
+            ids = event["args"]
+            ids["correlation"] += 1_000 * (ids["correlation"] >= 1_010)
+    assert not checks(analysed(trace, tmp_path))["PK193"].fired
+
+
+def test_torn_pairs_are_a_note_where_the_device_is_busy_all_the_same(tmp_path: Path) -> None:
+    trace = steady(DEVICE_BOUND_NS)
+    trace.runtime_call("cudaLaunchKernel", FIRST_NS + PERIOD_NS // 2, 50)
+    found = checks(analysed(trace, tmp_path))["PK193"]
+    assert (found.fired, found.effect) == (True, Effect.NOTE)
 
 
 def test_overlap_on_a_stream_is_a_note_where_the_ratio_is_low_all_the_same(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _VALUES = st.recursive(
 @given(_VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_valid_json_is_returned_unchanged(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
-    assert repair_json(text) == text
+    assert repair_json(text).text == text
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,21 @@ def test_valid_json_is_returned_unchanged(value: Any, indent: int | None, ascii_
     ],
 )
 def test_each_kind_of_damage_is_repaired(broken: bytes, expected: Any) -> None:
-    assert json.loads(repair_json(broken)) == expected
+    assert json.loads(repair_json(broken).text) == expected
+
+
+@pytest.mark.parametrize(
+    ("broken", "lost_bytes"),
+    [
+        (b'[1, NaN, -Infinity, N/A, 2, ] // end', 0),
+        (rb'["C:\code\x"]', 0),
+        (b"[tru, 0x1F, 12.5.7]", 3 + 4 + 6),
+        (b'["a\x00b\x01\n\tc"]', 2),
+        (b'["caf\xe9", "\xed\xa0\x80", "caf\xc3\xa9"]', 4),
+    ],
+)
+def test_what_says_nothing_any_more_is_counted(broken: bytes, lost_bytes: int) -> None:
+    assert repair_json(broken).lost_bytes == lost_bytes
 
 
 @pytest.mark.parametrize(
@@ -49,7 +63,7 @@ def test_each_kind_of_damage_is_repaired(broken: bytes, expected: Any) -> None:
 )
 def test_what_has_no_one_meaning_is_not_made_up(text: bytes) -> None:
     with pytest.raises(ValueError):
-        json.loads(repair_json(text))
+        json.loads(repair_json(text).text)
 
 
 @given(
@@ -60,11 +74,11 @@ def test_what_has_no_one_meaning_is_not_made_up(text: bytes) -> None:
     )
 )
 def test_any_bytes_are_taken(tokens: list[bytes]) -> None:
-    once = repair_json(b"".join(tokens))
+    once = repair_json(b"".join(tokens)).text
     assert isinstance(once, bytes)
 
 
 @pytest.mark.parametrize("unit", [b'\\"', b"/*,", b"//,", b", ", b'"a', b"[", b"\\", b"a" * 7])
 def test_text_that_repeats_is_repaired_in_proportion_to_its_length(unit: bytes) -> None:
     """A pattern that looks back would take minutes for this."""
-    assert len(repair_json(b'["' + unit * 200_000)) > 0
+    assert len(repair_json(b'["' + unit * 200_000).text) > 0

@@ -43,6 +43,22 @@ def ranks(
     return trace
 
 
+def in_step(*, stream: int = 7, hosts: int = 1, copies: bool = False) -> TraceBuilder:
+    """Two ranks whose ids meet on launches of different kernels, with none of their stream between them; the
+    second's on `stream`, or as copies."""
+    trace = TraceBuilder(flows=False)
+    for i in ID:
+        trace.runtime_call("cudaLaunchKernel", at(i) - 500, 300, correlation=i)
+        trace.kernel(f"kernel_{i % 7}", at(i), 4_000, correlation=i)
+        if hosts > 1:
+            trace.runtime_call("cudaLaunchKernel", at(i) - 450, 200, correlation=i)
+        if copies:
+            trace.memcpy("HtoD", at(i) + 4_100, 4_000, correlation=i, stream=stream)
+        else:
+            trace.kernel(f"other_{i % 5}", at(i) + 4_100, 4_000, correlation=i, stream=stream)
+    return trace
+
+
 def one_rank(add: Callable[[TraceBuilder, int], None]) -> TraceBuilder:
     """Launches of one process, each with something that belongs to it."""
     trace = TraceBuilder(flows=False)
@@ -118,6 +134,18 @@ HONEST: dict[str, Make] = {
 @pytest.mark.parametrize("name", MERGED)
 def test_one_device_number_for_two_is_void(name: str, busy_only: bool, tmp_path: Path) -> None:
     analysis = analysed(MERGED[name](), tmp_path, busy_only=busy_only)
+    found = checks(analysis)["PK139"]
+    assert found.fired and "300 of its 300 correlation ids name several launches" in found.message
+    assert judge_traces([analysis], Thresholds()).verdict.word == Word.VOID
+
+
+@pytest.mark.parametrize(
+    "make",
+    [in_step, lambda: in_step(stream=8), lambda: in_step(stream=8, copies=True), lambda: in_step(hosts=2)],
+    ids=["other names", "other streams", "copies", "calls of both"],
+)
+def test_a_plain_launch_call_makes_one_operation(make: Make, tmp_path: Path) -> None:
+    analysis = analysed(make(), tmp_path)
     found = checks(analysis)["PK139"]
     assert found.fired and "300 of its 300 correlation ids name several launches" in found.message
     assert judge_traces([analysis], Thresholds()).verdict.word == Word.VOID

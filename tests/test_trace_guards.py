@@ -60,6 +60,10 @@ def launches_without_kernels(missing: int) -> TraceBuilder:
     return trace
 
 
+QUOTED = '{"ph": "X", "cat": "cpu_op", "name": "a" "b", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+"""A host event whose name its writer did not escape."""
+
+
 def damaged(text: str) -> TraceBuilder:
     trace = steady()
     trace.raw(text)
@@ -296,7 +300,8 @@ def test_a_healthy_trace_fires_no_guard_at_all(tmp_path: Path) -> None:
         ("PK102", lambda: with_replays(5, 5, 3), Effect.DIRECTIONAL),
         ("PK102", lambda: short_replay_of_a_busy_device(), Effect.NOTE),
         ("PK106", lambda: damaged('{"ph": "X", "cat": "kernel", "name": "a" "b"}'), Effect.DIRECTIONAL),
-        ("PK106", lambda: damaged('{"ph": "X", "cat": "cpu_op", "name": "a" "b"}'), Effect.NOTE),
+        ("PK106", lambda: damaged(QUOTED), Effect.NOTE),
+        ("PK106", lambda: damaged(QUOTED.replace('"pid": 1, ', "")), Effect.DIRECTIONAL),
         ("PK112", lambda: captured(201), Effect.NOTE),
         ("PK112", lambda: captured(202), Effect.VOID),
     ],

@@ -15,7 +15,16 @@ import numpy as np
 from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching
 from layers.layer1_gpu_busy.model import LaunchCoverage
 from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
-from parsers.trace_model import I64, Bools, DeviceOps, DeviceTrace, HostSpans
+from parsers.trace_model import (
+    I32,
+    I64,
+    NO_CORRELATION,
+    PROCESS_SHIFT,
+    Bools,
+    DeviceOps,
+    DeviceTrace,
+    HostSpans,
+)
 
 BEGIN_CAPTURE = re.compile(r"StreamBeginCapture")
 END_CAPTURE = re.compile(r"StreamEndCapture")
@@ -36,7 +45,23 @@ def check_coverage(trace: DeviceTrace) -> LaunchCoverage:
         without_operations=int(np.count_nonzero(missing)),
         captured=int(np.count_nonzero(captured)),
         at_the_end=int(np.count_nonzero(missing & _at_the_end(launches, ran))),
+        operations_without_launch=_without_launch(calls.spans, trace.device_ops),
     )
+
+
+def _without_launch(calls: HostSpans, ops: DeviceOps) -> int:
+    """Operations whose call should be there and is not: their process has recorded calls with lower ids and
+    with higher ones, and others of their name have their call. (Some calls are of a kind that a profiler does
+    not record; then no operation of the name has any.)
+    """
+    ids = np.unique(calls.correlation[calls.correlation > 0])
+    at = np.searchsorted(ids, ops.correlation)
+    below, above = np.append(NO_CORRELATION, ids)[at], np.append(ids, NO_CORRELATION)[at]
+    process = ops.correlation >> PROCESS_SHIFT
+    between = (below >> PROCESS_SHIFT == process) & (above >> PROCESS_SHIFT == process)
+    has_call = (ops.correlation > 0) & (above == ops.correlation)
+    lone = (ops.correlation > 0) & ~has_call & between
+    return int(np.count_nonzero(among(ops.name_id[lone], ops.name_id[has_call])))
 
 
 def _at_the_end(launches: HostSpans, ran: Bools) -> Bools:
@@ -56,7 +81,7 @@ def tied(calls: HostSpans, ops: DeviceOps) -> Bools:
     return among(calls.correlation, ops.correlation) & (calls.correlation > 0)
 
 
-def among(values: I64, known: I64) -> Bools:
+def among(values: I64 | I32, known: I64 | I32) -> Bools:
     """Which values are among the known ones; at once where there are none (numpy would sort them all)."""
     if not len(values) or not len(known):
         return np.zeros(len(values), bool)

@@ -193,13 +193,16 @@ def damage(facts: TraceFacts) -> Outcome | None:
     hides = any(loss.may_hide_device_work for loss in losses)
     missing = "; device work may be missing" if hides else ""
     effect = Effect.DIRECTIONAL if hides else Effect.NOTE
-    return Outcome(True, f"{what} ({_lost(losses)}){missing}", effect)
+    return Outcome(True, f"{what} ({amount_lost(losses)}){missing}", effect)
 
 
-def _lost(losses: Sequence[Loss]) -> str:
+def amount_lost(losses: Sequence[Loss]) -> str:
     """How much, in bytes of text and in events, as far as each is known."""
     sums = {"byte": sum(one.lost_bytes for one in losses), "event": sum(one.lost_events for one in losses)}
-    return f"{' and '.join(counted(n, noun) for noun, n in sums.items() if n) or 'nothing'} lost"
+    known = " and ".join(counted(n, noun) for noun, n in sums.items() if n) or "nothing"
+    if any(one.at_least for one in losses):
+        return f"at least {known} lost, nobody knows how much more"
+    return f"{known} lost"
 
 
 def _where(offset: int) -> str:

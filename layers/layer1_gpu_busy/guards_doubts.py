@@ -66,7 +66,8 @@ MERGED_DEVICES = Guard(
     detection="The operations of one device number come under several process ids; a profiler uses one for "
     f"each device. Or more than {limit(SHARED_TOLERANCE)} of the correlation ids name several launches: "
     "calls of several processes or threads, or one after the other; kernels of one name, or with others of "
-    "their stream between them, that no graph launch explains. Each process numbers its own. (A hint where "
+    "their stream between them, that no graph launch explains; several kernels or copies under one plain "
+    "launch call, which makes one. Each process numbers its own. (A hint where "
     "calls alone say so and the file has several devices: ratios stand, launches may be mixed up.)",
     remedy="Give the files of the ranks as they were recorded: perfkit layer1 --trace rank*.json.gz.",
     source="SGLang and Megatron merge traces of all ranks into one file; CUDA numbers devices by process, "
@@ -320,6 +321,36 @@ WHOLE_MICROSECONDS = Guard(
     check=_whole_microseconds,
 )
 
+
+def _torn_pairs(facts: TraceFacts) -> Outcome | None:
+    cover = facts.trace.coverage
+    if facts.trace.busy_only or facts.device is None or not cover.launches:
+        return None
+    calls, operations = cover.without_operations - cover.at_the_end, cover.operations_without_launch
+    message = (
+        f"{calls:,} of {counted(cover.launches, 'kernel launch')} without an operation and "
+        f"{counted(operations, 'operation')} without a launch, all between others that have theirs"
+    )
+    return Outcome(calls + operations > 0, message, Effect.NOTE if facts.word is Word.DEVICE_BOUND else None)
+
+
+TORN_PAIRS = Guard(
+    code="PK193",
+    name="torn-pairs",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A trace in which nearly every launch has its operation, and a few have not.",
+    cause="A stretch of the file is gone and what is left is valid JSON, or the profiler dropped records. "
+    "Of what went with call and operation nothing tells how much it was.",
+    detection="A kernel launch call before the last ones without an operation of its id; or an operation "
+    "with an id between those of recorded calls and no call, where others of its name have theirs. (A note "
+    "where the ratio is device-bound: what is missing could only add to it.)",
+    remedy="Compare size and checksum of the file with the original, or record again.",
+    source="perfkit: in none of the real traces at hand is there one; of stretches cut out of real traces so "
+    "that valid JSON remains, it shows about half.",
+    check=_torn_pairs,
+)
+
 DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     BUSY_STRETCH_OF_AN_IDLE_RECORDING,
     STREAM_RUNS_SEVERAL,
@@ -329,4 +360,5 @@ DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     SHAPES_DIFFER,
     WAITED_FOR_NOTHING,
     WHOLE_MICROSECONDS,
+    TORN_PAIRS,
 )

@@ -119,13 +119,15 @@ class LaunchCoverage:
 
     `captured` launches went into a graph instead of to the device and are in neither of the other counts.
     `at_the_end` of those without operations are among the last launches: a host far ahead when
-    the profiler stopped, or a recording of the device that ended early.
+    the profiler stopped, or a recording of the device that ended early. `operations_without_launch` have ids
+    between those of recorded calls, and others of their name have their call.
     """
 
     launches: int
     without_operations: int
     captured: int
     at_the_end: int = 0
+    operations_without_launch: int = 0
 
 
 class StepKind(StrEnum):

@@ -1,8 +1,9 @@
 """The streams of one device: how busy each was, and whether its correlation ids are those of one process.
 
 A launch is what one correlation id names: an operation, or all nodes of a graph's replay. Within a process
-no launch but a replay runs one kernel twice, and a stream runs one launch after the other. Ranks that were
-merged into one file break both rules, since each counts its ids for itself.
+no launch but a replay runs one kernel twice, a stream runs one launch after the other, and a plain launch
+call runs one kernel. Ranks that were merged into one file break these rules, since each counts its ids for
+itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from layers.layer1_gpu_busy.grouped import union_length
 from layers.layer1_gpu_busy.kept import kept
 from layers.layer1_gpu_busy.model import StreamBusy
 from layers.layer1_gpu_busy.runtime_calls import Purpose, in_graph, runtime_calls
-from parsers.trace_model import I64, KERNEL, Bools, DeviceOps, DeviceTrace
+from parsers.trace_model import I64, KERNEL, MEMSET, Bools, DeviceOps, DeviceTrace
+
+RUNTIMES_OWN = "__amd_rocclr_"
+"""How the names of kernels begin that the HIP runtime launches beside those that it was asked for."""
 
 
 def measure_streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
@@ -36,22 +40,46 @@ def measure_streams(ops: DeviceOps) -> tuple[StreamBusy, ...]:
 def ids_of_several_launches(trace: DeviceTrace, ops: DeviceOps) -> tuple[int, int]:
     """How many correlation ids of one device's operations name more than one launch, and how many there are.
 
-    Such an id has several kernels of one name, or others of its stream come between them. Replays are not
-    looked at, where the file shows which those are.
+    Such an id has several kernels of one name, others of its stream come between them, or one plain launch
+    call made several of them. Replays are not looked at, where the file shows which those are.
     """
     by = _by_launch(ops)
-    if len(by.lengths_ns) == len(ops):
-        return 0, len(ops)
-    rows = by.order
+    edges = np.flatnonzero(np.diff(by.launch, prepend=-1))
+    shared = np.union1d(_of_no_one_launch(trace, ops, by, edges), _under_one_plain_call(trace, ops))
+    if not len(shared):
+        return 0, len(edges)  # of several streams an id may count once on each
+    named = ops.correlation > 0
+    return len(shared), len(np.unique(ops.correlation[named])) + int(np.count_nonzero(~named))
+
+
+def _of_no_one_launch(trace: DeviceTrace, ops: DeviceOps, by: _ByLaunch, edges: I64) -> I64:
+    """Ids whose operations on one stream cannot be of one launch; `edges` are the first of each."""
+    rows, lengths = by.order, np.diff(np.append(edges, len(by.order)))
+    if not (lengths > 1).any():
+        return np.empty(0, np.int64)
     kernels, names, place = ops.kind[rows] == KERNEL, ops.name_id[rows], _place_on_stream(ops)[rows]
-    replayed = _replayed(trace, ops)[rows]
-    first = np.flatnonzero(np.diff(by.launch, prepend=-1))
-    several = np.diff(np.append(first, len(rows))) > 1
-    low, high = (np.minimum.reduceat(place, first), np.maximum.reduceat(place, first))
-    apart = high - low >= np.diff(np.append(first, len(rows)))
-    same = np.minimum.reduceat(names, first) == np.maximum.reduceat(names, first)
-    whole = np.logical_and.reduceat(kernels & ~replayed, first)
-    return int(np.count_nonzero(several & whole & (same | apart))), len(first)
+    low, high = (np.minimum.reduceat(place, edges), np.maximum.reduceat(place, edges))
+    apart = high - low >= lengths
+    same = np.minimum.reduceat(names, edges) == np.maximum.reduceat(names, edges)
+    whole = np.logical_and.reduceat(kernels & ~_replayed(trace, ops)[rows], edges)
+    several: I64 = ops.correlation[rows[edges]][(lengths > 1) & whole & (same | apart)]
+    return several
+
+
+def _under_one_plain_call(trace: DeviceTrace, ops: DeviceOps) -> I64:
+    """Ids of plain launch calls with several kernels or copies. Not counted are kernels that the runtime
+    brings along, and memsets, of which a first launch may need one.
+    """
+    calls = runtime_calls(trace)
+    plain, graphs = (calls.spans.correlation[calls.are(p)] for p in (Purpose.LAUNCH, Purpose.GRAPH_LAUNCH))
+    counted = among(ops.correlation, np.setdiff1d(plain, graphs)) & (ops.correlation > 0)
+    counted &= (ops.graph_id == 0) & (ops.kind != MEMSET)
+    ids = ops.correlation[counted]
+    if len(np.unique(ids)) == len(ids):
+        return np.empty(0, np.int64)
+    own = [i for i in np.unique(ops.name_id).tolist() if trace.names[i].startswith(RUNTIMES_OWN)]
+    ids, times = np.unique(ops.correlation[counted & ~np.isin(ops.name_id, own)], return_counts=True)
+    return ids[times > 1]
 
 
 @dataclass(frozen=True, slots=True)
