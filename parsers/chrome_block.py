@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parsers.byte_search import find_all
-from parsers.chrome_event import EVENTS, EXACT_EVENTS, NOT_JSON, Event, ExactEvent
+from parsers.chrome_event import EVENTS, EXACT_EVENTS, NOT_JSON, Event, ExactEvent, require_utf8
 from parsers.chrome_layout import NESTED_LIST
 from parsers.chrome_numbers import exact_nanoseconds, to_nanoseconds
 from parsers.chrome_parts import Parts
@@ -66,6 +66,7 @@ class BlockDecoder:
         not.
         """
         array = b"[" + (text if self._is_dense(text) else self._pick(text)) + b"]"
+        require_utf8(array)
         if not self._add(EVENTS.decode(array), to_nanoseconds, offset):
             self._add(EXACT_EVENTS.decode(array), exact_nanoseconds, offset)
         self.bearing = Bearing.SURE

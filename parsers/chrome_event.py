@@ -64,3 +64,11 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 EVENTS = msgspec.json.Decoder(list[Event])
 EXACT_EVENTS = msgspec.json.Decoder(list[ExactEvent], float_hook=Decimal)
+
+
+def require_utf8(text: bytes) -> None:
+    """Raise UnicodeDecodeError, one of NOT_JSON, where a text is no UTF-8: of what is not asked for, the
+    decoders do not look at the characters.
+    """
+    if not text.isascii():
+        text.decode()

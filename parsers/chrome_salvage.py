@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent
+from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent, require_utf8
 from parsers.chrome_layout import BOUNDARY, EVENT_START, SPACE, STRAY_BRACKET
 from parsers.chrome_lenient import repaired_events
 from parsers.chrome_lost import events_in, may_hold_device_work, speaks_for_itself
@@ -197,8 +197,10 @@ class _Reader:
         return Scan(scan.end, False)
 
     def _accept(self, start: int, end: int) -> bool:
+        event = self._text[start:end]
         try:
-            self._saved.events += EXACT_EVENTS.decode(b"[" + self._text[start:end] + b"]")
+            require_utf8(event)
+            self._saved.events += EXACT_EVENTS.decode(b"[" + event + b"]")
         except NOT_JSON:
             return False
         self._saved.bearing = Bearing.SURE

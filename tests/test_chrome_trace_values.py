@@ -369,6 +369,15 @@ def test_names_that_json_can_hold_and_utf8_cannot_are_replaced(tmp_path: Path) -
     assert [row.name for row in _odd(trace)] == ["half ? pair"]
 
 
+def test_argument_text_that_is_no_utf8_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    odd = json.dumps(_kernel(cat="cpu_op", args={"b": "TEXT"})).encode().replace(b"TEXT", b"\xff\xff")
+    path.write_bytes(b"[" + odd + b"," + json.dumps(SOUND).encode() + b"]")
+    trace = read_chrome_trace(str(path))
+    assert device_rows(trace) == [SOUND_ROW] and len(trace.host) == 1
+    assert [(loss.what, loss.lost_bytes) for loss in trace.losses] == [(REPAIRED, 2)]
+
+
 def test_argument_text_that_is_no_utf8_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     label = b'{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "\xff"}}'

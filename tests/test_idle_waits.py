@@ -54,7 +54,7 @@ def test_a_wait_wins_over_the_span_around_it(around: str, name: str, tmp_path: P
     assert (verdict.word, verdict.directional) == (Word.HOST_BOUND, True)
 
 
-@pytest.mark.parametrize("inside", ["user_annotation", "cpu_op"])
+@pytest.mark.parametrize("inside", ["user_annotation", "cpu_op", "python_function"])
 def test_a_span_inside_an_event_loop_is_work(inside: str, tmp_path: Path) -> None:
     analysis = served(tmp_path, name="tokenize", wait=UVLOOP, inside=inside)
     idle = analysis.devices[0].idle

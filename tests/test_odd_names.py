@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from perfkit.cli.app import main
+from tests.command_runs import document
 from tests.layer1_traces import DEVICE_BOUND_NS, steady
+from tests.stage_builders import asr_run, written
+from tests.writers.load_results import console
 
 
 def link_to_nowhere(path: Path) -> None:
@@ -43,6 +46,21 @@ def test_what_cannot_be_read_is_told(
     assert code == 3 and document["verdict"]["directional"]
     told = next(guard for guard in document["guards"] if guard["code"] == "PK130")
     assert "1 of 2 files could not be read" in told["message"] and "r1.json" in told["message"]
+
+
+@pytest.mark.parametrize("make", [link_to_nowhere, link_to_itself, pipe])
+@pytest.mark.parametrize("command", ["import", "stages"])
+def test_what_of_a_folder_cannot_be_read_is_told_by_every_command(
+    command: str, make: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "stages":
+        written(tmp_path / "e.jsonl", asr_run())
+    else:
+        (tmp_path / "bench.log").write_text(console(64), encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    make(tmp_path / "r1.json")
+    made = document(capsys, command, str(tmp_path))
+    assert len(made["lost"]) == 1 and "r1.json" in made["lost"][0]
 
 
 def test_a_folder_named_like_a_trace_is_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

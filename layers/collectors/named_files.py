@@ -26,8 +26,10 @@ def find_files(
 
 
 def files_directly_in(folder: str) -> list[str]:
-    """The files of a folder, not those of folders in it."""
-    return [str(path) for path in Path(folder).iterdir() if path.is_file()]
+    """What lies in a folder and is none itself. Links to nowhere and pipes are among it: who reads them says
+    that they cannot be read.
+    """
+    return [str(path) for path in Path(folder).iterdir() if not path.is_dir()]
 
 
 def _files_of(name: str, in_folder: Callable[[str], list[str]], none_in_folder: str) -> list[str]:

@@ -14,7 +14,8 @@ A gap ends with an operation; the call that launched it, on its thread, decides:
   NOTHING_SUBMITTED. From the call's return on, the work was QUEUED or on its way.
 
 A frame that waits tells more than the annotation or operator around it (`recv` around `queue.get`), and less
-than one inside it (an event loop that runs a step).
+than one inside it. Frames inside it are how it waits, except in an event loop, which runs them: there they
+are work.
 
 A sync call that ends as the device drains is normal, so only its part inside the gap counts. Pauses between
 two calls or operators that are shorter than the shortest Python frame kept are the interpreter on its way
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -49,12 +51,15 @@ from parsers.trace_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, DeviceOps, De
 WAITING_FRAME = re.compile(
     r"<(built-in )?(method|function) '?(acquire|sleep|select|poll|recv|recv_into|accept|wait)\b"
     r"|\bthreading\.py\(\d+\): wait|\bqueue\.py\(\d+\): get|\bselectors\.py\(\d+\): select"
-    r"|\bzmq\b.*: (poll|recv)|\brun_(until_complete|forever)'? of '?uvloop|\bsched_yield\b"
+    r"|\bzmq\b.*: (poll|recv)|\bsched_yield\b"
     r"|: (acquire_read|acquire_write|recv_requests)\b|\bget'? of '?_queue\.SimpleQueue"
     r"|multiprocessing/(queues|connection)\.py\(\d+\): (get|poll|wait|_?recv(_bytes)?)\b"
     r"|<built-in function read>"
 )
 """Python frames in which a thread waits for others to give it work; names as torch.profiler writes frames."""
+
+EVENT_LOOP = re.compile(r"\brun_(until_complete|forever)'? of '?uvloop")
+"""Frames that wait for events and run what waits for them; other event loops wait in a frame of its own."""
 
 LAUNCH_LATENCY_NS = 10_000
 """From the return of a launch call to the start of what it launched on an idle device: 2 to 7 µs on the
@@ -121,13 +126,14 @@ class _Host:
     annotations: ByThread
     frames: ByThread
     waits: ByThread
+    loops: ByThread
 
 
 def _host(trace: DeviceTrace, launched: Launched) -> _Host:
     calls = launched.calls
     annotations, frames = spans_of(trace, Role.ANNOTATION), spans_of(trace, Role.PYTHON)
     annotations = annotations.select(~names_that(trace, annotations, is_step_marker))
-    waits = names_matching(trace, frames, WAITING_FRAME)
+    waits, loops = (names_matching(trace, frames, pattern) for pattern in (WAITING_FRAME, EVENT_LOOP))
     return _Host(
         calls=by_thread(calls.spans),
         syncs=by_thread(calls.spans.select(calls.are(Purpose.SYNC))),
@@ -136,8 +142,9 @@ def _host(trace: DeviceTrace, launched: Launched) -> _Host:
         other_calls=by_thread(calls.spans.select(calls.are(Purpose.OTHER))),
         operators=by_thread(outermost_operators(trace)),
         annotations=by_thread(annotations),
-        frames=by_thread(frames.select(~waits)),
+        frames=by_thread(frames.select(~waits & ~loops)),
         waits=by_thread(frames.select(waits)),
+        loops=by_thread(frames.select(loops)),
     )
 
 
@@ -160,13 +167,14 @@ def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
     dispatch, long_operators = _operators(host, thread)
     waiting = _either(syncs, copies)
     stalls = subtract(_when(_long(host.other_calls.of(thread))), waiting)
-    idling = _waits(host, thread)
+    loops = _idle_loops(host, thread)
+    idling = _either(_waits(host, thread), loops)
     dispatch = subtract(dispatch, idling)
     submitting = _without_short_pauses(_either(_when(host.calls.of(thread)), dispatch))
     submitting = subtract(submitting, _either(waiting, stalls))
     quiet = host.annotations.of(thread)
     quiet = quiet.select(~_hold_a_launch(quiet, host, thread))
-    frames = subtract(_when(host.frames.of(thread)), _when(host.waits.of(thread)))
+    frames = subtract(_when(host.frames.of(thread)), _either(_when(host.waits.of(thread)), loops))
     work = _either(frames, subtract(_either(_when(quiet), long_operators), idling))
     return {
         Cause.SYNC: syncs,
@@ -187,6 +195,15 @@ def _waits(host: _Host, thread: int) -> Intervals:
         return all_waits
     within = [_when(_lying_in(all_waits, s.of(thread))) for s in (host.operators, host.annotations)]
     return _either(_when(waits.select(inside <= 0)), subtract(all_waits, _either(*within)))
+
+
+def _idle_loops(host: _Host, thread: int) -> Intervals:
+    """When an event loop of a thread ran nothing."""
+    loops = _when(host.loops.of(thread))
+    if not len(loops.start):
+        return loops
+    run = [_when(_lying_in(loops, s.of(thread))) for s in (host.frames, host.operators, host.annotations)]
+    return subtract(loops, reduce(_either, run))
 
 
 def _lying_in(of: Intervals, spans: HostSpans) -> HostSpans:
