@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.idle_causes import LAUNCH_LATENCY_NS, WAITING_FRAME, split_by_cause
+from layers.layer1_gpu_busy.idle_causes import EVENT_LOOP, LAUNCH_LATENCY_NS, WAITING_FRAME, split_by_cause
 from layers.layer1_gpu_busy.idle_gaps import device_gaps
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import Window
@@ -202,7 +202,6 @@ def test_a_kernel_that_seems_to_start_before_its_call_keeps_the_sum() -> None:
         "threading.py(320): wait",
         "queue.py(171): get",
         "zmq/sugar/socket.py(911): recv",
-        "<method 'run_until_complete' of 'uvloop.loop.Loop' objects>",
         "shm_broadcast.py(495): acquire_read",
         "<method 'get' of '_queue.SimpleQueue' objects>",
         "multiprocessing/connection.py(390): _recv",
@@ -212,6 +211,12 @@ def test_a_kernel_that_seems_to_start_before_its_call_keeps_the_sum() -> None:
 )
 def test_known_waits(name: str) -> None:
     assert WAITING_FRAME.search(name)
+
+
+@pytest.mark.parametrize("method", ["run_until_complete", "run_forever"])
+def test_an_event_loop_is_no_wait_by_itself(method: str) -> None:
+    name = f"<method '{method}' of 'uvloop.loop.Loop' objects>"
+    assert EVENT_LOOP.search(name) and not WAITING_FRAME.search(name)
 
 
 @pytest.mark.parametrize(

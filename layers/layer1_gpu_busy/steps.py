@@ -16,6 +16,7 @@ import numpy as np
 
 from layers.layer1_gpu_busy.annotations import FAMILIES, Family, StepTag, read_tag
 from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching, spans_of
+from layers.layer1_gpu_busy.kept import kept
 from layers.layer1_gpu_busy.model import Step, StepKind, Steps
 from layers.layer1_gpu_busy.repetition import RULE, find_repetition
 from layers.layer1_gpu_busy.runtime_calls import Launched, launched_by
@@ -79,7 +80,19 @@ def _annotated(
 
 
 def _markers(trace: DeviceTrace, family: Family, on_host: bool) -> HostSpans:
-    """The family's annotations that lie in no other of the same thread."""
+    """The family's annotations that lie in no other of the same thread; each device asks for them."""
+    found = _found_markers(trace)
+    if (family, on_host) not in found:
+        found[family, on_host] = _find_markers(trace, family, on_host)
+    return found[family, on_host]
+
+
+@kept
+def _found_markers(trace: DeviceTrace) -> dict[tuple[Family, bool], HostSpans]:
+    return {}
+
+
+def _find_markers(trace: DeviceTrace, family: Family, on_host: bool) -> HostSpans:
     if on_host:
         spans = spans_of(trace, Role.ANNOTATION)
     else:

@@ -70,9 +70,7 @@ def _under_one_plain_call(trace: DeviceTrace, ops: DeviceOps) -> I64:
     """Ids of plain launch calls with several kernels or copies. Not counted are kernels that the runtime
     brings along, and memsets, of which a first launch may need one.
     """
-    calls = runtime_calls(trace)
-    plain, graphs = (calls.spans.correlation[calls.are(p)] for p in (Purpose.LAUNCH, Purpose.GRAPH_LAUNCH))
-    counted = among(ops.correlation, np.setdiff1d(plain, graphs)) & (ops.correlation > 0)
+    counted = among(ops.correlation, _plain_launch_ids(trace))
     counted &= (ops.graph_id == 0) & (ops.kind != MEMSET)
     ids = ops.correlation[counted]
     if len(np.unique(ids)) == len(ids):
@@ -80,6 +78,13 @@ def _under_one_plain_call(trace: DeviceTrace, ops: DeviceOps) -> I64:
     own = [i for i in np.unique(ops.name_id).tolist() if trace.names[i].startswith(RUNTIMES_OWN)]
     ids, times = np.unique(ops.correlation[counted & ~np.isin(ops.name_id, own)], return_counts=True)
     return ids[times > 1]
+
+
+@kept
+def _plain_launch_ids(trace: DeviceTrace) -> I64:
+    calls = runtime_calls(trace)
+    plain, graphs = (calls.spans.correlation[calls.are(p)] for p in (Purpose.LAUNCH, Purpose.GRAPH_LAUNCH))
+    return np.setdiff1d(plain[plain > 0], graphs)
 
 
 @dataclass(frozen=True, slots=True)
