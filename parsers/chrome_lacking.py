@@ -16,7 +16,7 @@ PHASES = frozenset("XBEMiICsftbnePNODSTpFRvVca(),")
 """All that the trace event format knows."""
 RARE_SHARE = 0.02
 """Of the events, up to which a lack is no habit of the writer. perfkit's choice."""
-_BRACKETS = ("()", "[]", "{}", "<>")
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 
 
 class Lack(StrEnum):
