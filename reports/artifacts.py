@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layers.evidence.measurement import Artifact
-from layers.evidence.store_rows import Run, StoredMeasurement
+from layers.evidence.store_rows import Run, StoredFinding, StoredMeasurement
 from parsers.errors import StoreError
 
 
@@ -32,13 +32,13 @@ class ArtifactFinder:
         return found
 
 
-def artifacts_of(run: Run, measurements: Sequence[StoredMeasurement]) -> ArtifactFinder:
-    """The artifacts of a run: those of its measurements, and the traces that gave none."""
-    stored = tuple(
-        dict.fromkeys(
-            m.measurement.artifact for m in measurements if m.run_id == run.id and m.measurement.artifact
-        )
-    )
+def artifacts_of(
+    run: Run, measurements: Sequence[StoredMeasurement], findings: Sequence[StoredFinding] = ()
+) -> ArtifactFinder:
+    """The artifacts of a run: those of its measurements and findings, and the files that gave none."""
+    measured = (m.measurement.artifact for m in measurements if m.run_id == run.id and m.measurement.artifact)
+    found = (a for f in findings if f.run_id == run.id for a in f.finding.artifacts)
+    stored = tuple(dict.fromkeys([*measured, *found]))
     entries: list[dict[str, Any]] = [*run.document.get("traces", []), *run.document.get("files", [])]
     by_path = {entry["path"]: _match(entry, run, stored) for entry in entries}
     return ArtifactFinder(run, by_path, tuple(dict.fromkeys([*stored, *by_path.values()])))

@@ -87,7 +87,7 @@ def read_investigation(investigation: Investigation, only_run: int | None = None
 
 def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     """The whole report; `commands` are those that this perfkit has."""
-    artifacts = {run.id: artifacts_of(run, recorded.measurements) for run in recorded.runs}
+    artifacts = {run.id: artifacts_of(run, recorded.measurements, recorded.findings) for run in recorded.runs}
     documents, unreadable = _documents(recorded.runs)
     sweeps = _others(recorded, artifacts, unreadable, SWEEPS, read_sweep)
     ledgers = _others(recorded, artifacts, unreadable, (LEDGER,), read_stages)

@@ -94,6 +94,19 @@ def test_a_published_table_is_told_as_means(tmp_path: Path) -> None:
     assert {r[3] for r in rows(report, "All runs")} == {"not measured"}
 
 
+def test_several_files_inside_the_investigation_are_listed_where_they_lie(tmp_path: Path) -> None:
+    """As a recording leaves them: a file for each process, below the artifacts."""
+    events = tmp_path / "investigation" / "artifacts" / "events"
+    events.mkdir(parents=True)
+    lines = asr_run(40)
+    front = [one for one in lines if one["stage"] == "coordinator"]
+    back = [one for one in lines if one["stage"] != "coordinator"]
+    paths = [written(events / f"events_{name}.jsonl", own) for name, own in (("a", front), ("b", back))]
+    report = reported(tmp_path, *paths)
+    assert faults(report) == []
+    assert [a.path for a in report.artifacts] == [f"artifacts/events/events_{name}.jsonl" for name in "ab"]
+
+
 def test_a_void_ledger_has_no_figure_and_says_so(tmp_path: Path) -> None:
     report = reported(tmp_path, written(tmp_path / "e.jsonl", asr_request("q")[:4]))
     assert report.figures == () and faults(report) == []

@@ -20,7 +20,7 @@ from layers.evidence.symptom import (
     any_of,
     as_symptom,
 )
-from layers.evidence.wording import counted, limit, pct
+from layers.evidence.wording import counted, limit, pct, time_text
 from layers.stages.model import BatchFit, RunLedger, Service, Tail
 from layers.stages.next_steps import batching_at
 from layers.stages.thresholds import QUEUE_LIMIT
@@ -41,6 +41,7 @@ FULL_KV = 0.90
 """perfkit's proposal: vLLM and SGLang preempt near 1."""
 OFTEN = 0.80
 """Of a run: where long requests work for more of it, whoever waits does so beside them."""
+NS_PER_MS = 1e6
 NO_EVENTS = "single requests are not in this ledger: it takes request events"
 NO_RETRIES = (
     "not measured: events hold no allocation; it takes the server's own counters beside them "
@@ -59,6 +60,10 @@ class ServingFacts:
 
 def times(value: float) -> str:
     return f"{value:.2f}x"
+
+
+def _ms(value: float) -> str:
+    return time_text(value * NS_PER_MS)
 
 
 def low_utilisation(facts: ServingFacts) -> Seen:
@@ -81,7 +86,7 @@ def low_utilisation(facts: ServingFacts) -> Seen:
 def _sudden(tail: Tail) -> tuple[str, Condition]:
     """The tail in words, and whether it is one."""
     name = f"p{100 * tail.quantile:g}"
-    at = f"{name} {tail.at_ms:.4g} ms is {times(tail.ratio)} the median of {tail.p50_ms:.4g} ms"
+    at = f"{name} {_ms(tail.at_ms)} is {times(tail.ratio)} the median of {_ms(tail.p50_ms)}"
     return f"{at} (n = {tail.n:,})", Condition(f"{name} over p50", tail.ratio, SUDDEN, write=times)
 
 
@@ -190,8 +195,8 @@ def head_of_line(facts: ServingFacts) -> Seen:
     if short is None:
         return Seen(None, "requests are of one size, or fewer than 80: there are no short ones to look at")
     text = (
-        f"the shortest quarter by {short.by} (n = {short.n:,}) works {short.work_ms:.4g} ms and waits "
-        f"{short.wait_ms:.4g} ms, {pct(short.beside_share)} of it beside the longest quarter "
+        f"the shortest quarter by {short.by} (n = {short.n:,}) works {_ms(short.work_ms)} and waits "
+        f"{_ms(short.wait_ms)}, {pct(short.beside_share)} of it beside the longest quarter "
         f"({pct(short.expected_share)} if it were by chance)"
     )
     ratio = short.wait_ms / short.work_ms

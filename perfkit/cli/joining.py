@@ -36,6 +36,9 @@ def with_join(result: Result, investigation: Path, started: datetime) -> Result:
     sides = Sides(ledger, stacks, ledger_time, stacks_time, artifacts)
     joined = join(sides)
     finding = finding_of(joined, sides) if joined is not None else None
+    if joined is not None and finding is not None:
+        whose = result.sections["run"] if result.command == LEDGER else joined.thread
+        finding = replace(finding, scope=whose)
     return replace(
         result,
         findings=[*result.findings, *([finding] if finding is not None else [])],
