@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.layer5_regression.audio import heard
 from layers.layer5_regression.compare import compare, first_differing_byte
 from layers.layer5_regression.model import Difference, What
 from layers.layer5_regression.negative_control import run_control
@@ -18,9 +19,10 @@ from tests.output_builders import said, samples_of, sound, sounds, texts
 
 
 def difference(a: Output, b: Output) -> Difference:
-    found = compare(a, b)
-    assert found is not None
-    return found
+    """As it is judged: with how far sounds are apart."""
+    (found,) = heard(pair([a], [b])).samples
+    assert found.difference is not None and compare(a, b) == replace(found.difference, audio=None)
+    return found.difference
 
 
 def ids(values: list[int]) -> Output:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from layers.evidence.store import Investigation
@@ -87,6 +88,21 @@ def test_folders_of_sounds_are_compared_by_their_names(
             (tmp_path / name / f"{number}.wav").write_bytes(wav(samples))
     made = document(capsys, "regress", *(w for n in ("a", "aa", "b") for w in (f"--{n}", str(tmp_path / n))))
     assert made["verdict"]["word"] == "identical" and made["compared"] == 24
+
+
+def test_a_shift_of_a_sound_is_told_as_one_and_another_sound_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = np.random.default_rng(1).integers(-9000, 9000, (3, 2400)).astype("<i2")
+    shifted = np.concatenate([np.zeros(7, "<i2"), noise[0]])[:2400]
+    for name, sounds in (("a", noise), ("aa", noise), ("b", [shifted, noise[2], noise[1]])):
+        (tmp_path / name).mkdir()
+        for number, one in enumerate(sounds):
+            (tmp_path / name / f"{number}.wav").write_bytes(wav(one.tobytes()))
+    arms = (word for name in ("a", "aa", "b") for word in (f"--{name}", str(tmp_path / name)))
+    code, out, _ = run(capsys, "regress", *arms, "--no-record")
+    said = " ".join(out.split())
+    assert code == 1 and "B is later by 7 frames (then" in said and said.count("B is ") == 1
 
 
 def test_a_file_that_was_cut_is_no_pass(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layers.layer5_regression.audio import heard
 from layers.layer5_regression.model import (
     Accuracy,
     Analysis,
@@ -28,8 +29,8 @@ NOT_PRESERVING = "the change is said not to preserve outputs (--tolerant)"
 
 def analyse(a: Arm, b: Arm, aa: Arm | None, options: Options) -> Analysis:
     """Compare two arms; `aa` is a second run of A."""
-    paired = pair(a.outputs, b.outputs)
-    repeated = pair(a.outputs, aa.outputs) if aa is not None else None
+    paired = heard(pair(a.outputs, b.outputs))
+    repeated = heard(pair(a.outputs, aa.outputs)) if aa is not None else None
     names = list(dict.fromkeys(one.key[0] for one in paired.samples))
     cells = tuple(_judged(name, paired, repeated, options) for name in names)
     return Analysis(

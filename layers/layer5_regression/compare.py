@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 
-from layers.layer5_regression.audio import audio_difference
 from layers.layer5_regression.model import Difference, What, is_answered
 from parsers.output_model import TEXT_DTYPE, Kind, Output, Payload
 
@@ -50,9 +49,7 @@ def _with_place(told: Difference, a: Output, b: Output) -> Difference:
     if where is None or where.at is None:
         return told
     lengths = told.lengths or where.lengths
-    return Difference(
-        told.what, where.kind, told.a, told.b, where.at, where.unit, where.at_ms, lengths, where.audio
-    )
+    return Difference(told.what, where.kind, told.a, told.b, where.at, where.unit, where.at_ms, lengths)
 
 
 def _of_payloads(a: Output, b: Output) -> Difference | None:
@@ -96,7 +93,6 @@ def _located(what: What, a: Payload, b: Payload) -> Difference:
         unit=UNITS[a.kind],
         at_ms=at * MS_PER_S / rate_hz if rate_hz else None,
         lengths=(length_of(a), length_of(b)),
-        audio=audio_difference(a, b) if a.kind is Kind.PCM else None,
     )
 
 

@@ -23,6 +23,8 @@ from perfkit.cli.result_view import (
 
 Entry = Mapping[str, Any]
 CELLS_SHOWN, SAMPLES_SHOWN, LOST_SHOWN = 20, 5, 3
+SHIFT_GAIN_DB = 6.0
+"""Less of the difference than half is no shift. perfkit's choice."""
 
 
 def show_regress(result: Result) -> None:
@@ -78,8 +80,17 @@ def _show_samples(different: Sequence[Entry]) -> None:
 
 def _sound_text(audio: Entry) -> str:
     snr = f"SNR {audio['snr_db']:.1f} dB" if audio["snr_db"] is not None else "no SNR"
-    lag = f", B later by {audio['lag_frames']:,} frames" if audio["lag_frames"] else ""
-    return f"; {snr}, at most {audio['max_lsb']:,.4g} LSB{lag}, {pct(audio['equal_share'])} equal"
+    said = f"; {snr}, at most {audio['max_lsb']:,.0f} LSB, {pct(audio['equal_share'])} equal"
+    return said + _shift_text(audio)
+
+
+def _shift_text(audio: Entry) -> str:
+    """A lag is told where it explains something: any two sounds have one."""
+    lag, snr_db, aligned_db = audio["lag_frames"], audio["snr_db"], audio["aligned_snr_db"]
+    if not lag or (aligned_db is not None and snr_db is not None and aligned_db < snr_db + SHIFT_GAIN_DB):
+        return ""
+    after = f"then SNR {aligned_db:.1f} dB" if aligned_db is not None else "then equal"
+    return f"; B is {'later' if lag > 0 else 'earlier'} by {abs(lag):,} frames ({after})"
 
 
 def _show_accuracy(accuracy: Entry | None) -> None:
