@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from layers.evidence.verdict import Exit
 from layers.evidence.wording import first_few
+from layers.layer4_ab.numbers import pct_text
 from reports.ab_document import AbRun, Entry, ab_strength
 from reports.ab_figures import ab_figures
 from reports.history import verdict_of
@@ -85,12 +86,12 @@ def _yardsticks(r: AbRun, primary: Entry) -> Iterator[Block]:
         ("interval", f"{change(primary['low'])} to {change(primary['high'])}", "Student's t, 95 %"),
         (
             "A/A floor",
-            f"±{primary['floor_pct']:.2f} %",
+            f"±{pct_text(primary['floor_pct'])}",
             f"highest of: {', '.join(['repeats of each arm', *floors])}",
         ),
     ]
     if primary["mde_pct"] is not None:
-        detected = f"±{primary['mde_pct']:.2f} %"
+        detected = f"±{pct_text(primary['mde_pct'])}"
         rows.append(("detectable", detected, "claimed by the whole rule in 4 of 5 experiments"))
     if margin is not None:
         rows.append(("margin", f"±{100 * margin:g} %", "a difference that does not matter, as declared"))

@@ -32,6 +32,8 @@ from layers.preflight.snapshot import Snapshot
 from parsers.errors import UsageError
 from perfkit import __version__
 from perfkit.cli.app import main
+from reports.lint import faults
+from tests.report_builders import report_of
 from tests.sweep_runs import Heard, Numbered, sweep_plan
 
 SERVER = """
@@ -205,6 +207,7 @@ def test_the_command_runs_both_arms_and_judges_them(
     assert [one["name"] for one in made["differences"]] == ["work"]
     assert sorted(made["experiment"]["order"]) == ["a"] * 2 + ["b"] * 2
     assert "PK512" not in {g["code"] for g in made["guards"]}
+    assert faults(report_of(tmp_path / "inv", commands=("ab",))) == []
     code = main(["ab", "--resume", "--json", *place])
     again = document(capsys)
     assert again["primary"]["ratios"] == made["primary"]["ratios"] and code == made["verdict"]["exit_code"]

@@ -36,7 +36,7 @@ def findings_of(
     if judged is None:
         return []
     made = [_verdict(found, word, judged, measured, because)]
-    return [*made, *_beside(found, judged, measured), *_unblocked(found, judged)]
+    return [*made, *_beside(found, judged, measured), *_unblocked(found, judged, measured)]
 
 
 def _short_of_strong(found: AbAnalysis) -> list[str]:
@@ -58,7 +58,6 @@ def _verdict(
         negative=word in (Word.INCONCLUSIVE, Word.EQUIVALENT),
         measurements=_of(found.primary, measured),
         disproof="a fresh experiment of as many pairs that claims the opposite, or nothing",
-        artifacts=(*found.a.artifacts, *found.b.artifacts),
         kind=FindingKind.VERDICT,
     )
 
@@ -95,7 +94,7 @@ def _beside(found: AbAnalysis, judged: Judgement, measured: Sequence[Measurement
         )
 
 
-def _unblocked(found: AbAnalysis, judged: Judgement) -> Iterator[Finding]:
+def _unblocked(found: AbAnalysis, judged: Judgement, measured: Sequence[Measurement]) -> Iterator[Finding]:
     """What the change let run that did not run before: the second cost of what was in its way."""
     for one in filter(_is_unblocked, found.unblocked):
         yield Finding(
@@ -103,8 +102,8 @@ def _unblocked(found: AbAnalysis, judged: Judgement) -> Iterator[Finding]:
             strength=judged.strength,
             rule=judged.rule,
             recommendation="count its gain to what was unblocked, not to what was removed",
+            measurements=_of(found.primary, measured),
             evidence=one.text,
-            artifacts=found.b.artifacts,
         )
 
 

@@ -6,6 +6,8 @@ import math
 
 from layers.layer4_ab.model import Effect
 
+WHOLE_PCT = 100.0
+
 
 def change(log: float) -> str:
     """`+2.79 %`."""
@@ -13,8 +15,13 @@ def change(log: float) -> str:
 
 
 def size(log: float) -> str:
-    """`0.82 %`: how far apart, whichever way."""
-    return f"{100 * math.expm1(abs(log)):.2f} %"
+    """`0.82 %`: how far apart, whichever way; without decimals where they mean nothing."""
+    return pct_text(pct_of(log))
+
+
+def pct_text(pct: float) -> str:
+    """A size in percent: two decimals below WHOLE_PCT."""
+    return f"{pct:.2f} %" if pct < WHOLE_PCT else f"{pct:,.0f} %"
 
 
 def pct_of(log: float) -> float:

@@ -133,8 +133,8 @@ def _run(experiment: Experiment, folder: Path, headers: Mapping[str, str], told:
 def _announced(experiment: Experiment, folder: Path) -> str:
     """What is left to do, and about how long that takes."""
     runs, extent = len(left_to_run(folder, experiment)), experiment.each.extent
-    said = f"{runs} of {len(experiment.order)} runs, {''.join(experiment.order).upper()}, in {folder}"
-    if extent.duration_s is None:
+    said = f"{runs} of {len(experiment.order)} runs to go, {''.join(experiment.order).upper()}, in {folder}"
+    if extent.duration_s is None or not runs:
         return said
     about_s = runs * (extent.duration_s + extent.warmup_s + START_S)
     return f"{said}: about {max(1, round(about_s / S_PER_MINUTE))} min"

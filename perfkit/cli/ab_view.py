@@ -13,6 +13,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 from layers.evidence.wording import counted, first_few
+from layers.layer4_ab.numbers import pct_text
 from perfkit.cli import output
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
 
@@ -101,10 +102,10 @@ def _show_yardsticks(result: Result, primary: Entry) -> None:
         return
     rows = [
         ["interval (95 %)", f"{_change(primary['low'])} to {_change(primary['high'])}", "of the mean ratio"],
-        ["A/A floor", f"±{primary['floor_pct']:.2f} %", _floors(result)],
+        ["A/A floor", f"±{pct_text(primary['floor_pct'])}", _floors(result)],
     ]
     if primary["mde_pct"] is not None:
-        rows.append(["detectable", f"±{primary['mde_pct']:.2f} %", "in 4 of 5 experiments like this"])
+        rows.append(["detectable", f"±{pct_text(primary['mde_pct'])}", "in 4 of 5 experiments like this"])
     margin = result.sections["question"]["margin"]
     if margin is not None:
         rows.append(["margin", f"±{100 * margin:g} %", "does not matter, as declared"])
