@@ -238,3 +238,22 @@ def test_without_a_word_of_the_profiler_nothing_is_strong() -> None:
     assert strengths == {Strength.MEDIUM}
     told = captures(3, stack(BURN, 499))
     assert Strength.STRONG in {f.strength for f in judge(told).findings}
+
+
+def test_a_wait_is_told_with_the_line_of_the_program_that_it_serves() -> None:
+    result = judge(watched(3, stack(f"{FULL};step /srv/a/engine.py 9;Queue.get queue.py 171", 499)))
+    assert (
+        "queue 100.0 %, first at queue.py:171 (get) from step (/srv/a/engine.py:9)" in result.verdict.because
+    )
+
+
+def test_a_wait_that_is_not_half_of_the_looks_still_leads_where_it_waits() -> None:
+    sync = f"{FULL};copy /srv/a/engine.py 61;synchronize torch/cuda/streams.py 90"
+    both = [
+        *watched(3, stack(sync, 240), stack(BURN, 130), *spread(129, 10)),
+        *watched(3, stack(BURN, 95), mode=Mode.ACTIVE),
+    ]
+    result = judge(both)
+    assert result.verdict.word == "blocked" and "works on a CPU for 19.0 %" in result.verdict.because
+    assert "waiting for device sync from copy (/srv/a/engine.py:61)" in result.verdict.because
+    assert "Layer 1" in result.verdict.next_step and "--native" not in result.verdict.next_step

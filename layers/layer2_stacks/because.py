@@ -5,7 +5,7 @@ from __future__ import annotations
 from layers.evidence.wording import limit, pct
 from layers.layer2_stacks.model import Mode, Row, Share, WaitKind
 from layers.layer2_stacks.reading import Reading, RowKey
-from layers.layer2_stacks.wording import counts, interval, line, place
+from layers.layer2_stacks.wording import called_from, counts, interval, line, place
 from layers.layer2_stacks.words import BLOCKED_LIMIT, BUSY_LIMIT, STANDS_OUT, Word, word_of
 
 AFTER_WAIT = {
@@ -46,17 +46,21 @@ def _by_waits(reading: Reading) -> bool:
 def _waits(reading: Reading) -> str:
     main, row = reading.main, _first_waiting(reading)
     kind = main.waits[0]
-    at = f", first at {line(row)}" if row is not None else ""
+    at = f", first at {line(row)}{called_from(row)}" if row is not None else ""
     share = pct(kind.hits / main.total_ticks)
     return f"waits for {interval(main.waiting)}, limit {limit(BLOCKED_LIMIT)}; {kind.name} {share}{at}"
 
 
 def _off_cpu(reading: Reading) -> str:
+    runs = f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}"
     if reading.idle is not None:
-        return f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}; it is most at {_first(reading)}"
-    return (
-        f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}; where it is the rest, no capture without --idle tells"
-    )
+        return f"{runs}; it is most at {_first(reading)}{_waiting_there(reading)}"
+    return f"{runs}; where it is the rest, no capture without --idle tells"
+
+
+def _waiting_there(reading: Reading) -> str:
+    row = reading.main.lines[0]
+    return f", waiting for {row.wait}{called_from(row)}" if row.wait is not None else ""
 
 
 def _runs(reading: Reading) -> str:
@@ -127,11 +131,12 @@ def next_step(reading: Reading) -> str:
 def _after_blocked(reading: Reading) -> str:
     if reading.idle is None:
         return IDLE_TOO
-    if not _by_waits(reading):
-        return (
-            f"see what {line(reading.main.lines[0])} calls in C (--native): it holds the thread off its CPU"
-        )
-    return AFTER_WAIT[WaitKind(reading.main.waits[0].name)]
+    if _by_waits(reading):
+        return AFTER_WAIT[WaitKind(reading.main.waits[0].name)]
+    first = reading.main.lines[0]
+    if first.wait is not None:
+        return AFTER_WAIT[first.wait]
+    return f"see what {line(first)} calls in C (--native): it holds the thread off its CPU"
 
 
 def _what_it_takes(reading: Reading) -> str:

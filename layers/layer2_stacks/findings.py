@@ -19,7 +19,7 @@ from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
 from layers.layer2_stacks.guards_capture import NO_LOG
 from layers.layer2_stacks.model import Row
 from layers.layer2_stacks.reading import Reading
-from layers.layer2_stacks.wording import counts, interval, line
+from layers.layer2_stacks.wording import called_from, counts, interval, line
 from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, poorest, word_of
 
 NO_WORD = "the captures do not tell which word it is"
@@ -132,8 +132,7 @@ def _names(row: Row) -> tuple[str, str]:
 
 
 def _line_text(row: Row) -> str:
-    callers = [part for part in row.callers if part.hits]
-    reached = f", from {callers[0].name}" if callers else ""
+    reached = f",{called_from(row)}" if row.callers else ""
     waits = f", waiting for {row.wait}" if row.wait is not None else ""
     return f"{line(row)} holds {interval(row.share)}{waits}{reached}; of all samples it is {pct(row.of_all)}"
 

@@ -21,6 +21,11 @@ def line(row: Row) -> str:
     return place(row.where, row.function)
 
 
+def called_from(row: Row) -> str:
+    """` from step (engine.py:9)`: the program's own line above a library's; empty where there is none."""
+    return f" from {row.callers[0].name}" if row.callers else ""
+
+
 def counts(scope: ScopeAnalysis) -> str:
     """`717 ticks, 3 captures`."""
     captures = sum(1 for n in scope.ticks if n)
