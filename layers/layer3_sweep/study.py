@@ -116,9 +116,9 @@ class Compared:
 
 
 def compared(curves: Sequence[Curve], reference: Mapping[str, str], works: str = "policy") -> Compared:
-    """All comparisons of the cells with one point that stands; `works` names the setting under which batches
-    of a stage are not alike."""
-    cells = [curve for curve in curves if not curve.arm and within_budget(curve)]
+    """All comparisons of the cells with one point that stands and a repeat of which none served nothing;
+    `works` names the setting under which batches of a stage are not alike."""
+    cells = [curve for curve in curves if not curve.arm and within_budget(curve) and min(_rates(curve)) > 0]
     pairs = list(_twins(cells, reference))
     tails = {mix: _tail(_of(cells, mix)) for mix in _mixes(cells)}
     many = len(pairs) * (2 if any(tails.values()) else 1)

@@ -127,7 +127,18 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the latest sweep here; its options are those it had.")
 ]
 
+MOST = 1e6
+"""Of seconds, minutes and rates: 11 days, and more arrivals than a machine can send."""
+
 SLO = re.compile(r"(?P<time>[a-z0-9_]+):p(?P<quantile>\d+(\.\d+)?):(?P<limit>\d+(\.\d+)?)(ms)?")
+
+
+def checked(option: str, value: float, *, least: float | None = None) -> float:
+    """The value of an option, if it is a number above 0 (or from `least` on) that can be meant."""
+    if (least is None and 0 < value <= MOST) or (least is not None and least <= value <= MOST):
+        return value
+    wanted = "more than 0" if least is None else f"{least:g} or more"
+    raise UsageError(f"{option} {value:g}: give {wanted}{f', up to {MOST:g}' if value > MOST else ''}")
 
 
 def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
@@ -172,9 +183,10 @@ def slos(given: Iterable[str] | None) -> list[Slo]:
     found = []
     for one in given or ():
         parts = SLO.fullmatch(one)
-        if parts is None or parts["time"] not in set(Timing):
+        limits = (float(parts["quantile"]), float(parts["limit"])) if parts is not None else (0.0, 0.0)
+        if parts is None or parts["time"] not in set(Timing) or not (0 < limits[0] < 100 and limits[1] > 0):
             raise UsageError(f"--slo {one}: give TIME:pQ:MS with a time of {', '.join(Timing)}")
-        found.append(Slo(Timing(parts["time"]), float(parts["quantile"]) / 100, float(parts["limit"])))
+        found.append(Slo(Timing(parts["time"]), limits[0] / 100, limits[1]))
     return found
 
 

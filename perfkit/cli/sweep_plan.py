@@ -20,6 +20,7 @@ from layers.layer3_sweep.protocol import SweepPlan, powers_of_two
 from layers.layer3_sweep.studies import plan_of_study, study_named
 from layers.layer3_sweep.subject import Subject, require_engine
 from parsers.errors import UsageError
+from perfkit.cli.sweep_options import checked
 
 DEFAULT_REPEATS = 3
 DEFAULT_SECONDS = 10.0
@@ -100,6 +101,8 @@ def plan_of(wanted: Wanted) -> SweepPlan:
     endpoint = wanted.endpoint or ENGINE_ENDPOINT.get(wanted.pipeline or "", "chat")
     if endpoint not in ENDPOINTS:
         raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
+    if wanted.path and not wanted.path.startswith("/"):
+        raise UsageError(f"--path {wanted.path}: a path begins with /")
     return SweepPlan(
         subject=wanted.subject,
         control=Subject(wanted.control) if wanted.control else None,
@@ -113,8 +116,8 @@ def plan_of(wanted: Wanted) -> SweepPlan:
         cells=wanted.cells,
         timeouts=Timeouts() if wanted.timeout_s is None else _timeouts(wanted.timeout_s),
         shed=ShedRule(_one_of(AfterShed, "--after-shed", wanted.after_shed)),
-        processes=wanted.processes,
-        time_budget_s=wanted.minutes * S_PER_MINUTE if wanted.minutes is not None else None,
+        processes=None if wanted.processes is None else int(checked("--client-processes", wanted.processes)),
+        time_budget_s=_budget_s(wanted.minutes),
         sample=wanted.samplers,
     )
 
@@ -124,17 +127,18 @@ def study_of(
 ) -> SweepPlan:
     """The plan of a ready study; UsageError for a name that there is not."""
     require_engine()
-    if seconds is not None and seconds <= 0:
-        raise UsageError(f"--seconds {seconds:g}: give more than 0")
-    budget_s = minutes * S_PER_MINUTE if minutes is not None else None
     return plan_of_study(
         study_named(name),
         repeats=repeats,
-        seconds=seconds,
-        time_budget_s=budget_s,
+        seconds=None if seconds is None else checked("--seconds", seconds),
+        time_budget_s=_budget_s(minutes),
         sample=samplers,
         drain_s=DRAIN_S,
     )
+
+
+def _budget_s(minutes: float | None) -> float | None:
+    return None if minutes is None else checked("--minutes", minutes) * S_PER_MINUTE
 
 
 def _usual_data(wanted: Wanted, endpoint: str) -> str:
@@ -149,25 +153,25 @@ def _loads(wanted: Wanted) -> tuple[Load, ...]:
     if wanted.max_concurrency is not None:
         raise UsageError("--max-concurrency is a closed loop, --open-loop an open one: one of them")
     arrivals = _one_of(Arrivals, "--arrivals", wanted.arrivals)
-    return tuple(Load(rate_per_s=rate, arrivals=arrivals) for rate in sorted(set(wanted.rates)))
+    rates = sorted({checked("--open-loop", rate) for rate in wanted.rates})
+    return tuple(Load(rate_per_s=rate, arrivals=arrivals) for rate in rates)
 
 
 def _extent(wanted: Wanted) -> Extent:
     seconds = wanted.seconds
     if seconds is None and wanted.requests is None:
         seconds = DEFAULT_SECONDS
-    for option, value in (("--seconds", seconds), ("--requests", wanted.requests)):
-        if value is not None and value <= 0:
-            raise UsageError(f"{option} {value:g}: give more than 0")
-    if wanted.warmup_s < 0:
-        raise UsageError(f"--warmup {wanted.warmup_s:g}: give 0 or more")
-    return Extent(requests=wanted.requests, duration_s=seconds, warmup_s=wanted.warmup_s, drain_s=DRAIN_S)
+    if seconds is not None:
+        checked("--seconds", seconds)
+    if wanted.requests is not None and wanted.requests <= 0:
+        raise UsageError(f"--requests {wanted.requests}: give more than 0")
+    warmup_s = checked("--warmup", wanted.warmup_s, least=0)
+    return Extent(requests=wanted.requests, duration_s=seconds, warmup_s=warmup_s, drain_s=DRAIN_S)
 
 
 def _timeouts(total_s: float) -> Timeouts:
     """Every wait ends with the whole."""
-    if total_s <= 0:
-        raise UsageError(f"--timeout {total_s:g}: give more than 0")
+    checked("--timeout", total_s)
     usual = Timeouts()
     connect_s, first_byte_s, idle_s = (
         min(wait_s, total_s) for wait_s in (usual.connect_s, usual.first_byte_s, usual.idle_s)

@@ -51,6 +51,7 @@ def run_new(
             require_listening(subject.url)
     with Investigation.open(investigation):
         folder = new_folder(investigation / ARTIFACTS)
+    data = Asked.of(plan, folder)
     floor = client_floor(anew=anew)
     with Servers(plan, folder, headers) as servers:
         say(f"server: {plan.subject}")
@@ -58,7 +59,6 @@ def run_new(
         if own_cap:
             plan = replace(plan, loads=capped(plan.loads, info))
         plan = completed(plan, info)
-        data = Asked.of(plan, folder)
         write_plan(folder, plan)
         why = _run(plan, folder, data, servers, headers, told)
     return data.ran(folder, plan, floor, why)
