@@ -182,6 +182,15 @@ def expect_no_rights(prefix: list[str], **how: Any) -> None:
     assert "perfkit stages" in made["verdict"]["next_step"]
 
 
+def test_a_thread_that_is_not_there_is_told_before_anything_is_recorded(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with running(WORKS) as (pid, _):
+        code, out, said = run(capsys, "layer2", "--pid", str(pid), "--thread", "nobody", "--no-record")
+    assert (code, out) == (2, "")
+    assert "MainThread" in said and "sleeper" in said and "idle-1" not in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from layers.collectors.stacks.rates import REPEATS, SECONDS
+from layers.evidence.wording import first_few
 from parsers.errors import UsageError
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer2_files import Judged
@@ -19,6 +20,7 @@ from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
     from layers.collectors.server_adapters.generic import GenericAdapter
+    from layers.collectors.stacks.candidates import Candidate
     from layers.layer2_stacks.choice import Choice
     from layers.layer2_stacks.collect_live import Live, Service
     from layers.layer2_stacks.own_load import OwnLoad
@@ -70,6 +72,7 @@ Gil = Annotated[
     bool, typer.Option("--gil/--no-gil", help="Also ask, shortly, who holds the interpreter's lock.")
 ]
 
+THREADS_NAMED = 8
 LIVE_HOST = "http://127.0.0.1"
 
 
@@ -117,6 +120,14 @@ class Wanted:
             raise UsageError("--load needs an address to send to: --server URL")
 
 
+def require_thread(choice: Choice, candidate: Candidate) -> None:
+    """UsageError, before anything is recorded, for a thread that the process does not have."""
+    names = {name for _, name in candidate.names} | {str(thread_id) for thread_id, _ in candidate.names}
+    if choice.thread and candidate.names and choice.thread not in names:
+        there = first_few((name for _, name in candidate.names), THREADS_NAMED)
+        raise UsageError(f"--thread {choice.thread}: process {candidate.facts.pid} has {there}")
+
+
 def refuse_with_files(given: Sequence[str]) -> None:
     """UsageError where captures that exist are named beside a service."""
     if given:
@@ -127,12 +138,12 @@ def record_and_judge(wanted: Wanted, choice: Choice, investigation: Path, *, kee
     """The result of recording now."""
     from layers.layer2_stacks.judge_live import judge_live
 
-    live = record_now(wanted, investigation, keep)
+    live = record_now(wanted, choice, investigation, keep)
     result = judge_live(live.facts, live.captures, choice=choice, unread=live.unread)
     return Judged(result, live.captures, (), live.artifacts)
 
 
-def record_now(wanted: Wanted, investigation: Path, keep: bool) -> Live:
+def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) -> Live:
     """Record now, or until told to end; captures are kept as artifacts of the investigation, or nowhere."""
     from layers.collectors.stacks.session import GIL_SECONDS, Follow, SessionPlan
     from layers.evidence.store import ARTIFACTS, Investigation
@@ -149,6 +160,7 @@ def record_now(wanted: Wanted, investigation: Path, keep: bool) -> Live:
         service = _service(wanted, folder, stack, told.is_set)
         chosen, looker = find_target(service)
         target = chosen.target
+        require_thread(choice, chosen.candidate)
         say(f"process {target.pid} ({' '.join(target.argv)[:80]}): {'; '.join(target.why)}")
         plan = SessionPlan(
             folder=folder,
