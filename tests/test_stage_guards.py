@@ -96,6 +96,19 @@ def test_pk405_clocks_of_two_hosts(tmp_path: Path) -> None:
     assert not of(tmp_path, hops(-5), "PK405").fired and not of(tmp_path, hops(0.2), "PK405").fired
 
 
+def test_pk405_a_clock_that_is_ahead_makes_no_queue(tmp_path: Path) -> None:
+    """The coordinator's host is 300 ms behind: the way there looks long, the way back negative."""
+    behind_ns = 300_000_000
+    lines = [
+        {**one, "timestamp_ns": one["timestamp_ns"] - behind_ns} if one["stage"] == "coordinator" else one
+        for one in asr_run(40)
+    ]
+    result = judged(written(tmp_path / "e.jsonl", lines))
+    found = checked(result, "PK405")
+    assert found.fired and found.effect is Effect.DIRECTIONAL and "the same difference" in found.message
+    assert result.verdict.directional or result.verdict.word == "undecided"
+
+
 def test_pk406_cut_requests(tmp_path: Path) -> None:
     one_cut = [*asr_run(30), *asr_request("x", 590)[:5]]
     unanswered = [one for n in range(10) for one in asr_request(f"x{n}", 300 + n)[:-1]]
@@ -231,3 +244,18 @@ def test_pk417_several_visits_of_one_stage_are_one_request(tmp_path: Path) -> No
         for event, at in (("start", 0), ("end", 5), ("start", 10), ("end", 15))
     ]
     assert not checked(judged(plain_csv(tmp_path / "l.csv", rows)), "PK417").fired
+
+
+def test_pk415_a_clock_that_is_set_forward_concludes_nothing(tmp_path: Path) -> None:
+    """An hour forward in the middle: the five requests of that moment have all of the time there is."""
+    hour_ns, lines = 3600 * 10**9, asr_run(60, queue=30.0)
+    middle = sorted(one["timestamp_ns"] for one in lines)[len(lines) // 2]
+    jumped = [
+        {**one, "timestamp_ns": one["timestamp_ns"] + hour_ns * (one["timestamp_ns"] > middle)}
+        for one in lines
+    ]
+    result = judged(written(tmp_path / "e.jsonl", jumped))
+    found = checked(result, "PK415")
+    assert found.fired and found.effect is Effect.DIRECTIONAL and "of the time of requests" in found.message
+    assert result.verdict.exit_code is Exit.NO_CONCLUSION
+    assert not of(tmp_path, lines, "PK415").fired

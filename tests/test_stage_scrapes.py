@@ -15,7 +15,7 @@ from layers.evidence.verdict import Exit
 from layers.stages.guards_scrapes import SCRAPE_GUARDS
 from layers.stages.model import Kind, RunLedger
 from layers.stages.scrape_ledger import bucket_of
-from parsers.errors import UnreadableInput
+from parsers.errors import PerfkitError, UnreadableInput
 from parsers.metrics_histograms import READ_AT, read_metrics_file
 from tests.command_runs import document, run
 from tests.stage_builders import asr_run, judged, ledger, written
@@ -198,3 +198,35 @@ def test_what_is_no_page_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("nothing of note\n", encoding="utf-8")
     with pytest.raises(UnreadableInput, match="no page of metrics"):
         read_metrics_file(str(tmp_path / "x.txt"))
+
+
+@given(st.binary(max_size=300))
+def test_any_file_is_a_page_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.mktemp("page") / "p.prom"
+    for head in (b"", b"# HELP a b\n", b'a_bucket{le="x"} 1\na_sum NaN\na_count{} 2\n'):
+        path.write_bytes(head + data)
+        try:
+            page = read_metrics_file(str(path))
+        except PerfkitError:
+            continue
+        assert all(np.isfinite([h.sum, h.count]).all() for h in page.histograms.values())
+
+
+def test_a_damaged_page_is_told_and_what_is_whole_counts(tmp_path: Path) -> None:
+    before, after = vllm(tmp_path)
+    text = Path(after).read_text("utf-8")
+    Path(after).write_text(f'{text}half a li\nvllm:x{{a="b"}} nothing\n', encoding="utf-8")
+    result = judged(before, after)
+    assert result.sections["queue_share"] == pytest.approx(0.5)
+    assert any("no sample of a metric" in lost for lost in result.sections["lost"])
+
+
+def test_a_sum_that_is_no_number_leaves_its_phase_out(tmp_path: Path) -> None:
+    before, after = vllm(tmp_path)
+    lines = Path(after).read_text("utf-8").splitlines()
+    broken = [
+        f"{line.rpartition(' ')[0]} NaN" if "prefill_time_seconds_sum" in line else line for line in lines
+    ]
+    Path(after).write_text("\n".join(broken) + "\n", encoding="utf-8")
+    result = judged(before, after)
+    assert result.verdict.word == "void" and "vllm:request_prefill_time_seconds" in result.verdict.because

@@ -28,6 +28,8 @@ HOP_LIMIT = 0.10
 PAUSE_LIMIT = 0.20
 """perfkit's choice, of a run's window: a steady load pauses for less than a request's time."""
 SILENCE_MS = 1000.0
+SILENT_LIMIT = 0.10
+"""perfkit's choice, of the time of requests: as much as the residual may be."""
 NS_PER_MS = 1e6
 
 
@@ -141,9 +143,10 @@ def hop_holds(run: RunLedger) -> Outcome:
 def clocks_differ(run: RunLedger) -> Outcome | None:
     if not run.of_events:
         return None
-    return Outcome(
-        run.negative_hops > 0, f"{counted(run.negative_hops, 'hop')} left out that end before they begin"
-    )
+    text = f"{counted(run.negative_hops, 'hop')} left out that end before they begin"
+    decides = run.hop_share > HOP_LIMIT
+    text += f"; the other way hops take {pct(run.hop_share)}, which may be the same difference" * decides
+    return Outcome(run.negative_hops > 0, text, None if decides else Effect.NOTE)
 
 
 def old_vocabulary(run: RunLedger) -> Outcome | None:
@@ -168,8 +171,9 @@ def silence(run: RunLedger) -> Outcome | None:
     if not run.of_events:
         return None
     text = f"the longest time without any event is {time_text(run.longest_silence_ms * NS_PER_MS)}"
-    longer = run.longest_silence_ms > max(SILENCE_MS, run.e2e_ms.mean_ms)
-    return Outcome(longer, text)
+    text += f": {pct(run.silence_share)} of the time of requests" * (run.silence_share > 0)
+    longer = run.longest_silence_ms > max(SILENCE_MS, run.e2e_ms.p50_ms or run.e2e_ms.mean_ms)
+    return Outcome(longer, text, None if run.silence_share > SILENT_LIMIT else Effect.NOTE)
 
 
 def pauses(run: RunLedger) -> Outcome | None:

@@ -16,6 +16,7 @@ from layers.stages.guard_checks import (
     LOST_LIMIT,
     PAUSE_LIMIT,
     RESIDUAL_LIMIT,
+    SILENT_LIMIT,
     UNSTEADY,
     FileFacts,
 )
@@ -95,10 +96,12 @@ CLOCKS_DIFFER = Guard(
     code="PK405",
     name="clocks-differ",
     layer="stages",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="Hops that are shorter than they are, or longer.",
     cause="Two stages on two hosts, whose clocks differ by more than a hop takes.",
-    detection="A hop ends more than 10 ms before it begins. Those are left out, and their time is residual.",
+    detection="A hop ends more than 10 ms before it begins. Those are left out, and their time is residual. "
+    f"A note where the other hops take up to {limit(HOP_LIMIT)}: what is too short one way is too long the "
+    "other.",
     remedy="Synchronise the hosts (chrony, PTP), or read times within one stage alone.",
     source="SGLang-Omni events carry the wall clock of their process.",
     check=checks.clocks_differ,
@@ -182,7 +185,8 @@ HOP_HOLDS = Guard(
     layer="stages",
     effect=Effect.NOTE,
     sees="A stage that is sent work and does not seem to queue any.",
-    cause="A receiver that logs what it takes, not what it gets: its queue looks like a slow transport.",
+    cause="A receiver that logs what it takes, not what it gets: its queue looks like a slow transport. Or a "
+    "receiver on another host, whose clock is ahead.",
     detection=f"Hops take more than {limit(HOP_LIMIT)} of the time of requests, beside all other intervals. "
     "They count as waiting for the stage that they lead to.",
     remedy="Log the arrival where it happens; or look at the receiving stage: its batch, its workers.",
@@ -236,12 +240,12 @@ SILENCE = Guard(
     code="PK415",
     name="all-stages-silent",
     layer="stages",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="A tail that no stage explains.",
     cause="The whole service stood still (a stopped process, a full disk, a debugger), or the clock was set "
     "forward.",
-    detection="A second or more, and more than a request takes on average, without any event while a "
-    "request is in the service.",
+    detection="A second or more, and more than a request usually takes, without any event while a request is "
+    f"in the service. A note where up to {limit(SILENT_LIMIT)} of the time of requests lies in it.",
     remedy="The logs of that moment; then record again.",
     source="Events carry the wall clock, which may be set.",
     check=checks.silence,

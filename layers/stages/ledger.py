@@ -72,7 +72,8 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         short=short_waits(whole),
         unknown_events=run.rules.unknown,
         negative_hops=run.negative_hops,
-        longest_silence_ms=run.longest_silence_ns / NS_PER_MS,
+        longest_silence_ms=(run.silence[1] - run.silence[0]) / NS_PER_MS,
+        silence_share=_silent_ns(whole, run.silence) / total_ns,
         idle_share=1 - union_ns((r.start_ns, r.end_ns) for r in run.requests) / window_ns,
         reused_ids=run.reused_ids,
         pids=run.pids,
@@ -144,6 +145,10 @@ def _quantile_ms(lengths_ns: Sequence[int], quantile: float) -> float | None:
     if len(lengths_ns) < minimum_n_for_quantile(quantile):
         return None
     return float(np.quantile(np.asarray(lengths_ns, np.float64), quantile)) / NS_PER_MS
+
+
+def _silent_ns(requests: Iterable[TimedRequest], silence: Span) -> int:
+    return sum(max(0, min(r.end_ns, silence[1]) - max(r.start_ns, silence[0])) for r in requests)
 
 
 def _any(_: Interval) -> bool:

@@ -267,10 +267,11 @@ class RunLedger:
 
     All shares are of the end-to-end time of complete requests. `split` gives each moment to one kind, work
     before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
-    much intervals that run at once exceed the time that they cover. `idle_share`: of the window, without any
-    request; `reused_ids`: requests whose id an earlier one had. `enclosing`: times that hold those of `rows`
-    and are in no share. `pids`: the processes that log each stage's events; `began_ns`, `ended_ns`:
-    the first and the last event, where its clock counts from 1970.
+    much intervals that run at once exceed the time that they cover. `silence_share`: of the time of
+    requests, in the longest silence; `idle_share`: of the window, without any request; `reused_ids`: requests
+    whose id an earlier one had. `enclosing`: times that hold those of `rows` and are in no share. `pids`: the
+    processes that log each stage's events; `began_ns`, `ended_ns`: the first and the last event, where its
+    clock counts from 1970.
     """
 
     run: str
@@ -292,6 +293,7 @@ class RunLedger:
     unknown_events: Mapping[str, int] | None = None
     negative_hops: int = 0
     longest_silence_ms: float = 0.0
+    silence_share: float = 0.0
     idle_share: float = 0.0
     reused_ids: int = 0
     first_output_ends_prefill: bool = False

@@ -35,7 +35,8 @@ NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """All requests of one run, and what its events were like."""
+    """All requests of one run, and what its events were like; `silence`: from and to of the longest time
+    without any while there were requests."""
 
     run: str
     requests: tuple[TimedRequest, ...]
@@ -43,7 +44,7 @@ class TimedRun:
     end_ns: int
     rules: StageRules
     negative_hops: int
-    longest_silence_ns: int
+    silence: tuple[int, int]
     reused_ids: int = 0
     length_unit: str = ""
     pids: Mapping[str, tuple[int, ...]] | None = None
@@ -82,7 +83,7 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
         if all(plain(event.name) in ARRIVALS for event in own):
             waiting.add(request)
     timed = _without_work(requests, waiting)
-    silence = _longest_silence_ns(timed, events)
+    silence = _longest_silence(timed, events)
     again = len(lives) - len(by_request)
     begin_ns, end_ns = events[0].at_ns, events[-1].at_ns
     pids = _pids(events)
@@ -195,14 +196,14 @@ def _without_work(requests: Sequence[TimedRequest], waiting: Set[str]) -> list[T
     return [replace(r, outcome=Outcome.SHED, told=False) if overtaken(r) else r for r in ordered]
 
 
-def _longest_silence_ns(requests: Sequence[TimedRequest], events: Sequence[StageEvent]) -> int:
-    """The longest time without any event while a complete request was in the service."""
+def _longest_silence(requests: Sequence[TimedRequest], events: Sequence[StageEvent]) -> tuple[int, int]:
+    """From and to of the longest time without any event while a complete request was in the service."""
     gaps = sorted(((b.at_ns - a.at_ns, a.at_ns) for a, b in pairwise(events)), reverse=True)
     whole = [r for r in requests if r.outcome is Outcome.COMPLETE]
     for length, at in gaps[:LONG_GAPS]:
         if any(r.start_ns <= at and r.end_ns >= at + length for r in whole):
-            return length
-    return 0
+            return at, at + length
+    return 0, 0
 
 
 LONG_GAPS = 20
