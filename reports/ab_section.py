@@ -46,6 +46,7 @@ def _run(r: AbRun) -> Iterator[Block]:
         yield from _yardsticks(r, primary)
         yield from _beside(r)
         yield from _shifts(r)
+    yield from _differences(r)
     yield from _treatment(r)
     yield _gates(r)
     yield _runs(r)
@@ -128,6 +129,14 @@ def _shifts(r: AbRun) -> Iterator[Block]:
             low, high = f"{shift['low_pct']:+.2f}", f"{shift['high_pct']:+.2f}"
             said = f"{shift['pct']:+.2f} % [{low}, {high}] {what}, n = {shift['n']}"
             yield Paragraph(name.replace("_", " ").capitalize(), said, r.basis)
+
+
+def _differences(r: AbRun) -> Iterator[Block]:
+    differences: list[Entry] = r.run.document.get("differences", [])
+    if differences:
+        columns = (Column("fact"), Column("A"), Column("B"))
+        rows = tuple((Name(one["name"]), Name(one["a"]), Name(one["b"])) for one in differences)
+        yield Table("In what the arms differ, as their recordings tell", columns, rows, r.basis)
 
 
 def _treatment(r: AbRun) -> Iterator[Block]:

@@ -189,6 +189,19 @@ def test_a_server_that_runs_already_is_no_arm(command: str) -> None:
 COMMON = ("--no-samplers", "--no-stream", "--at", "2", "--requests", "24", "--warmup", "0", "--json")
 
 
+def test_settings_that_follow_from_the_variable_are_told_and_do_no_harm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The script's second argument is another setting in the server's own words."""
+    other = command.replace("{work}", "15")
+    arms = ("--launch", command, "--launch-b", other, "--set", "work=5", "--pairs", "1")
+    main(["ab", *arms, *COMMON, "--investigation", str(tmp_path / "inv")])
+    made = document(capsys)
+    assert [one["name"] for one in made["differences"]] == ["launch"]
+    assert made["question"]["derived"][-3:] == ["settings", "server", "launch"]
+    assert made["verdict"]["word"] != "invalid"
+
+
 def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(capsys.readouterr().out)
     return made

@@ -47,7 +47,7 @@ def test_each_kind_of_damage_is_repaired(broken: bytes, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("broken", "lost_bytes"),
     [
-        (b'[1, NaN, -Infinity, N/A, 2, ] // end', 0),
+        (b"[1, NaN, -Infinity, N/A, 2, ] // end", 0),
         (rb'["C:\code\x"]', 0),
         (b"[tru, 0x1F, 12.5.7]", 3 + 4 + 6),
         (b'["a\x00b\x01\n\tc"]', 2),

@@ -56,7 +56,8 @@ def run_arms(
     *,
     resume: bool,
 ) -> Found:
-    """Run an experiment, or go on with the latest, and read it back."""
+    """Run an experiment, or go on with the latest, and read it back. What a server tells of its settings
+    follows from the variable: perfkit starts both arms alike but for that."""
     from perfkit.cli.ab_run import Arms, begin, experiment_of, go_on
 
     with told_to_end() as told:
@@ -70,11 +71,14 @@ def run_arms(
         why = ended.why or "nothing was sent"
         raise UnreadableInput(f"{ended.folder}: no run of both arms stands ({why}): --resume goes on")
     (changed, *more) = experiment.changed or [experiment.variable]
+    follows = (
+        ["settings"] if experiment.a.subject == experiment.b.subject else ["settings", "server", "launch"]
+    )
     asked = replace(
         question,
         load=None,
         variable=question.variable or changed,
-        derived=(*question.derived, *more),
+        derived=(*question.derived, *more, *follows),
     )
     told_of = {"folder": str(ended.folder), "order": "".join(experiment.order), "ended_early": ended.why}
     again = as_again(read[Arm.A], read[Arm.B]) if experiment.a_a else None

@@ -36,6 +36,7 @@ def show_ab(result: Result) -> None:
         _show_pairs(result, primary)
         _show_yardsticks(result, primary)
         _show_metrics(result)
+    _show_differences(result)
     _show_treatment(result)
     _show_gates(result)
     for finding in result.findings:
@@ -157,6 +158,15 @@ def _show_metrics(result: Result) -> None:
 def _p(metric: Entry) -> str:
     p = metric["p_adjusted"]
     return "" if p is None else f"{p:.3f}"
+
+
+def _show_differences(result: Result) -> None:
+    """In what the arms differ, as their recordings tell."""
+    differences: list[Entry] = result.sections["differences"]
+    if differences:
+        told = first_few(f"{one['name']}: {one['a']} → {one['b']}" for one in differences)
+        output.line()
+        output.paragraph("differs", told)
 
 
 def _show_treatment(result: Result) -> None:
