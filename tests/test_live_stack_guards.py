@@ -73,6 +73,7 @@ def test_what_stands_against_a_recording_voids_it_with_the_change_that_helps(
             Effect.DIRECTIONAL,
             "25.2 s into a capture (active)",
         ),
+        ("PK263", {"attempts": (attempt(tracers=(77,)), attempt())}, Effect.DIRECTIONAL, "process 77"),
         ("PK262", {"cut_short": True, "attempts": (attempt(),)}, Effect.DIRECTIONAL, "1 capture of 6"),
     ],
 )
@@ -83,6 +84,6 @@ def test_what_befell_a_recording(code: str, changed: dict[str, Any], effect: Eff
     assert not outcome(code, live(cost=TickCost(0.5, 20, 8)))[0]
 
 
-@pytest.mark.parametrize("code", ["PK258", "PK259", "PK260", "PK261", "PK262"])
+@pytest.mark.parametrize("code", ["PK258", "PK259", "PK260", "PK261", "PK262", "PK263"])
 def test_nothing_is_said_of_captures_that_were_not_made(code: str) -> None:
     assert checks(code, live(attempts=())) == []
