@@ -56,7 +56,7 @@ def _arms(r: RegressRun) -> Iterator[Block]:
     for arm in r.run.document["arms"]:
         if arm["server"]:
             settings = ", ".join(f"{name}={value}" for name, value in arm["declared"].items())
-            proofs = [f"{one['counter']} grew by {one['grew_by'] or 0:,.6g}" for one in arm["proofs"]]
+            proofs = [f"{one['counter']} grew by {one['grew_by']:,.6g}" for one in arm["proofs"]]
             said = "; ".join(filter(None, [f"{arm['server']} {settings}".strip(), *proofs]))
             yield Paragraph(arm["name"], (Name(said),), r.basis)
 

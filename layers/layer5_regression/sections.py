@@ -8,7 +8,8 @@ import msgspec
 
 from layers.evidence.wording import visible
 from layers.layer5_regression.findings import difference_text
-from layers.layer5_regression.model import Analysis, Difference, Key, Sample, is_answered
+from layers.layer5_regression.model import Analysis, Difference, Key, Recorded, Sample, is_answered
+from layers.layer5_regression.proofs import growth_of
 
 
 def sections(analysis: Analysis) -> dict[str, Any]:
@@ -44,8 +45,10 @@ def sections(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _proofs(recorded: Any) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(p) | {"grew_by": recorded.counters.get(p.counter)} for p in recorded.proofs]
+def _proofs(recorded: Recorded) -> list[dict[str, Any]]:
+    """The counters that must have moved in an arm, and by how much they did."""
+    counters = recorded.counters
+    return [msgspec.to_builtins(p) | {"grew_by": growth_of(p.counter, counters)} for p in recorded.proofs]
 
 
 def _names(key: Key) -> dict[str, Any]:
