@@ -291,6 +291,17 @@ def test_other_work_than_before_is_said_first(traces: Write, capsys: Output) -> 
     layer1("a.json", "--compare", "before.json", "--no-record")
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert next(line for line in lines if line.startswith(("beware", "compared"))).startswith("beware")
+    assert any("PK195 unlike-work: 0 of" in line for line in lines)
+
+
+def test_the_guards_of_a_comparison_are_beside_it_and_not_those_of_the_new_trace(
+    traces: Write, capsys: Output
+) -> None:
+    decode_loop().write(Path("before.json"))
+    traces("a.json")
+    made = document(capsys, "a.json", "--compare", "before.json")
+    assert {(g["code"], g["fired"]) for g in made["comparison"]["guards"]} >= {("PK195", True)}
+    assert "PK195" not in {guard["code"] for guard in made["guards"]}
 
 
 def test_the_exit_code_is_that_of_the_new_trace(capsys: Output) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.evidence.guard import apply_guards
 from layers.layer1_gpu_busy.busy import measure_busy
 from layers.layer1_gpu_busy.compare import (
     NO_NOISE_ESTIMATE,
@@ -15,6 +16,7 @@ from layers.layer1_gpu_busy.compare import (
     compare_traces,
     time_rows,
 )
+from layers.layer1_gpu_busy.guards_comparison import COMPARISON_GUARDS, Sides
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy
 from layers.layer1_gpu_busy.model import DeviceAnalysis, Steps, StepTime
 from layers.layer1_gpu_busy.replays import check_replays
@@ -184,7 +186,6 @@ def test_other_differences_between_the_sides_are_named() -> None:
         "different batch sizes: A 8, B 16",
         "different Python stacks: A not recorded, B recorded",
     )
-    assert compared.unlike == ()
 
 
 def on_card(trace: DeviceTrace, name: str) -> DeviceTrace:
@@ -194,10 +195,25 @@ def on_card(trace: DeviceTrace, name: str) -> DeviceTrace:
 def test_different_cards_put_the_whole_comparison_in_question() -> None:
     trace, steps = stepped(50, n=2)
     cards = [side(name, on_card(trace, name), steps) for name in ("H100", "H200")]
-    compared = compare_traces(*cards)
-    said = "different cards: H100 H100, H200 H200; times of one say nothing of the other"
-    assert compared.unlike == (said,)
-    assert compared.caveats == (NO_NOISE_ESTIMATE,)
+    assert fired(*cards) == {
+        "PK194": "different cards: H100 H100, H200 H200; times of one say nothing of the other"
+    }
+    assert compare_traces(*cards).caveats == (NO_NOISE_ESTIMATE,)
+    assert fired(cards[0], cards[0]) == {} and asked(*cards) == {"PK194", "PK195"}
+
+
+def test_cards_are_not_compared_where_one_is_not_named() -> None:
+    trace, steps = stepped(50, n=2)
+    assert asked(side("A", trace, steps), side("B", on_card(trace, "H200"), steps)) == {"PK195"}
+
+
+def fired(a: Side, b: Side) -> dict[str, str]:
+    """The guards of the comparison that fire, with what they say."""
+    return {c.code: c.message for c in apply_guards(COMPARISON_GUARDS, Sides(a, b)) if c.fired}
+
+
+def asked(a: Side, b: Side) -> set[str]:
+    return {c.code for c in apply_guards(COMPARISON_GUARDS, Sides(a, b))}
 
 
 def test_so_does_work_that_shares_few_kernels_whatever_copies_it_shares() -> None:
@@ -205,9 +221,9 @@ def test_so_does_work_that_shares_few_kernels_whatever_copies_it_shares() -> Non
         ops = [kernel(10 * t, 10 * t + 5, name) for t, name in enumerate(names)]
         return trace_of([*ops, copy_to_host(900, 910)])
 
-    unlike = compare_traces(side("A", ran("p", "q", "r")), side("B", ran("r", "s", "t", "u"))).unlike
-    assert [text.partition(":")[0] for text in unlike] == ["1 of 3 and 4 kernel names in common"]
-    assert compare_traces(side("A", ran("p", "q", "r")), side("B", ran("q", "r", "t", "u"))).unlike == ()
+    unlike = fired(side("A", ran("p", "q", "r")), side("B", ran("r", "s", "t", "u")))
+    assert unlike["PK195"].startswith("1 of 3 and 4 kernel names in common: ")
+    assert fired(side("A", ran("p", "q", "r")), side("B", ran("q", "r", "t", "u"))) == {}
 
 
 def test_replays_that_recorded_nothing_make_a_sides_times_too_small() -> None:

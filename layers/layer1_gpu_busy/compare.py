@@ -4,7 +4,8 @@ Both sides are reduced to the same unit: one step of a kind that both have, as a
 or the whole device window where a side has no steps. Names are compared whole, so a kernel that was
 tuned anew is gone and new; the groups show whether its work is. One capture of each side has no noise
 estimate: a difference is where to look, never how much was won. For that there is the A/B of Layer 4. Sides
-on different cards, or with few kernels in common, may have nothing to do with each other: that is said first.
+on different cards, or with few kernels in common, may have nothing to do with each other: the guards of
+`guards_comparison` say so.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from enum import StrEnum
 
 import numpy as np
 
+from layers.evidence.guard import Checked
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.batches import busy_per_step
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.model import DeviceAnalysis, KernelRow, StepKind, Steps
-from layers.layer1_gpu_busy.runs import same_work
 from layers.layer1_gpu_busy.steps import step_of_operations
 from parsers.chrome_categories import ROLE_OF, Role
-from parsers.trace_model import KERNEL, DeviceOps, DeviceTrace
+from parsers.trace_model import DeviceOps, DeviceTrace
 
 WHOLE_WINDOW = "device window"
 NO_NOISE_ESTIMATE = "one capture of each side: a difference hints where to look, and has no noise estimate"
@@ -108,8 +109,8 @@ class IdleChange:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """B against A per `unit`; rows by size of the difference. `idle` is empty where a side's idle time
-    was not anatomised. `caveats` begins with what always holds; `unlike` says what puts the whole comparison
-    in question, `weakened` which guards leave a side a hint."""
+    was not anatomised. `caveats` begins with what always holds; `guards` are those of the comparison itself,
+    `unlike` says which of them put all of it in question, `weakened` which guards leave a side a hint."""
 
     unit: str
     a: SideTimes
@@ -120,6 +121,7 @@ class Comparison:
     caveats: tuple[str, ...]
     unlike: tuple[str, ...] = ()
     weakened: tuple[str, ...] = ()
+    guards: tuple[Checked, ...] = ()
 
 
 def time_rows(c: Comparison) -> tuple[tuple[str, float, float], ...]:
@@ -142,7 +144,6 @@ def compare_traces(a: Side, b: Side) -> Comparison:
         groups=_change_rows(cut_a, cut_b, by_group=True),
         idle=_idle_changes(a.analysis, b.analysis),
         caveats=(NO_NOISE_ESTIMATE, *_caveats(a, b, kind), *_without_next(cut_a.times, cut_b.times)),
-        unlike=tuple(_unlike(a, b)),
     )
 
 
@@ -235,21 +236,6 @@ def _idle_shares(analysis: DeviceAnalysis) -> dict[Cause, float] | None:
     if analysis.idle is None or not length_ns:
         return None
     return {cause: analysis.idle.by_cause_ns.get(cause, 0) / length_ns for cause in Cause}
-
-
-def _unlike(a: Side, b: Side) -> Iterator[str]:
-    """What makes it doubtful that one side is the other after a change."""
-    card, other = a.analysis.busy.device_name, b.analysis.busy.device_name
-    if card and other and card != other:
-        yield f"different cards: {a.label} {card}, {b.label} {other}; times of one say nothing of the other"
-    names, others = _kernel_names(a), _kernel_names(b)
-    if not same_work(names, others):
-        common = f"{len(names & others)} of {len(names)} and {len(others)} kernel names in common"
-        yield f"{common}: other work, or the same work by other kernels (compiled, fused, another library)"
-
-
-def _kernel_names(side: Side) -> set[str]:
-    return {side.trace.names[i] for i in np.unique(side.ops.name_id[side.ops.kind == KERNEL])}
 
 
 def _caveats(a: Side, b: Side, kind: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Compare two files, traces or nsys exports: the device with the most operations of each.
 
 The guards of both sides count. A void one on either side leaves nothing to compare; a directional one weakens
-what is said. An earlier file that cannot be read or is void costs the comparison alone: the new one has a
-result of its own.
+what is said, and so do those of the comparison itself. An earlier file that cannot be read or is void costs
+the comparison alone: the new one has a result of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from layers.layer1_gpu_busy.analyse import analyse_trace
 from layers.layer1_gpu_busy.busy import ops_of
 from layers.layer1_gpu_busy.compare import Comparison, Side, compare_traces
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
+from layers.layer1_gpu_busy.guards_comparison import COMPARISON_GUARDS, Sides
 from layers.layer1_gpu_busy.judge import DEVICE_GUARDS
 from layers.layer1_gpu_busy.nsys_analysis import analyse_export
 from layers.layer1_gpu_busy.scopes import short_paths
@@ -74,8 +75,13 @@ def _compare(a: _File, b: _File) -> Comparison | NotCompared:
     voids = tuple(f"{_text(c)}. {REMEDIES[c.code]}" for c in guards if c.effect is Effect.VOID)
     if voids or a.side is None or b.side is None:
         return NotCompared(a.analysis.artifact.path, voids)
-    weakened = tuple(_text(c) for c in guards if c.effect is Effect.DIRECTIONAL)
-    return replace(compare_traces(a.side, b.side), weakened=weakened)
+    own = tuple(apply_guards(COMPARISON_GUARDS, Sides(a.side, b.side)))
+    return replace(
+        compare_traces(a.side, b.side),
+        unlike=tuple(f"{c.title}: {c.message}" for c in own if c.fired),
+        weakened=tuple(_text(c) for c in guards if c.effect is Effect.DIRECTIONAL),
+        guards=own,
+    )
 
 
 def _text(checked: Checked) -> str:
