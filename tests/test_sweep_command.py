@@ -146,6 +146,24 @@ def test_a_grid_starts_or_changes_a_server_for_each_cell_and_checks_what_it_says
     assert fired == ([] if ours else ["PK341", "PK341"])
 
 
+def test_a_server_that_perfkit_started_and_that_ends_is_told_with_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends at its sixth request."""
+    script = tmp_path / "server.py"
+    ends = "        settings['batch'] -= 1\n        settings['batch'] or __import__('os')._exit(9)\n"
+    script.write_text(SERVER.replace("        self.say({\"choices\"", ends + "        self.say({\"choices\""))
+    document = swept(
+        capsys,
+        tmp_path / "investigation",
+        *("--launch", f"{sys.executable} {script} {{port}} 6", "--endpoint", "chat", "--data", "text"),
+        *("--max-concurrency", "4", *SHORT),
+    )
+    (part,) = document["sweep"]["parts"]
+    assert (part["ended"], part["error"]) == ("server-gone", "the server ended with code 9 (server-1.log)")
+    assert any("the server ended with code 9" in lost for lost in document["lost"])
+
+
 def test_a_study_that_there_is_not_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +221,7 @@ def test_without_torch_it_says_what_to_install(
         (["--slo", "ttft<200"], "give TIME:pQ:MS"),
         (["--param", "batch"], "give NAME=VALUE"),
         (["--param", "batch=4,8", "--control", "http://127.0.0.1:2"], "not both"),
+        (["--control", "http://127.0.0.1:1/"], "it is the server itself"),
         (["--set", "limits=raised"], "the bundled engine's"),
         (["--resume"], "is no investigation"),
         (["--resume", "--max-concurrency", "8"], "leave out --max-concurrency"),

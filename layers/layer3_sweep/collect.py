@@ -228,6 +228,8 @@ class Sweep:
         with running.surround.around(samples_folder(plan.folder)):
             run = run_load(plan, self._watch)
         ended = replace(part, ended=_ended(run), error=_error(run))
+        if ended.whole and (how := running.served.ended()):
+            ended = replace(ended, ended=Why.SERVER_GONE, error=how)
         found = tally([*chain(*earlier), *run.records])
         if ended.whole:
             self._end(ended, found)

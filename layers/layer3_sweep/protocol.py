@@ -96,6 +96,8 @@ class SweepPlan:
             raise UsageError("a sweep needs a load: --max-concurrency N or --open-loop RATE")
         if self.control is not None and len(self.cells) > 1:
             raise UsageError("--control compares two servers as they are, --param one with itself: not both")
+        if self.control is not None and self.control.url.rstrip("/") == self.subject.url.rstrip("/"):
+            raise UsageError(f"--control {self.control.url}: it is the server itself")
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import http.client
 import shlex
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -71,11 +71,12 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Served:
     """A server that answers. `roots` stand for its processes (ids, tags of launches), none where they are not
-    on this machine; `problem` says why."""
+    on this machine; `problem` says why. `ended` says how one that perfkit started has ended meanwhile."""
 
     url: str
     roots: tuple[str, ...]
     problem: str = ""
+    ended: Callable[[], str] = lambda: ""
 
 
 def require_engine() -> None:
@@ -97,7 +98,14 @@ def serving(subject: Subject, settings: Mapping[str, str], log: Path) -> Iterato
     log.parent.mkdir(parents=True, exist_ok=True)
     with launch(command, log, environment={**environ, **settings}) as server:
         _wait_until_it_answers(server, url)
-        yield Served(url, (server.tag,))
+        yield Served(url, (server.tag,), ended=lambda: _how_it_ended(server, url))
+
+
+def _how_it_ended(server: LaunchedServer, url: str) -> str:
+    """Nothing while it answers: a command may end and leave the server that it started."""
+    if server.exit_code is None or answers(url):
+        return ""
+    return f"the server ended with code {server.exit_code} ({server.log.name})"
 
 
 def _running(url: str) -> Served:
