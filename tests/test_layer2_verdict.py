@@ -65,6 +65,8 @@ def test_a_line_with_time_and_no_cpu_blocks_in_a_call() -> None:
     assert result.verdict.word == "blocked"
     assert "works on a CPU for 19.0 %" in result.verdict.because and "engine.py:30" in result.verdict.because
     assert "--native" in result.verdict.next_step
+    (negative,) = [f for f in result.findings if f.negative]
+    assert "what this thread computes is not the limit: 19.0 %" in negative.statement
 
 
 def test_nothing_stands_out_of_many_equal_lines() -> None:

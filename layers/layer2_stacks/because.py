@@ -6,7 +6,7 @@ from layers.evidence.wording import limit, pct
 from layers.layer2_stacks.model import Mode, Row, Share, WaitKind
 from layers.layer2_stacks.reading import Reading, RowKey
 from layers.layer2_stacks.wording import called_from, counts, interval, line, place
-from layers.layer2_stacks.words import BLOCKED_LIMIT, BUSY_LIMIT, STANDS_OUT, Word, word_of
+from layers.layer2_stacks.words import BLOCKED_LIMIT, BUSY_LIMIT, STANDS_OUT, Word, mostly_waits, word_of
 
 AFTER_WAIT = {
     WaitKind.QUEUE: "find who fills this queue: perfkit stages says which stage holds the work",
@@ -29,7 +29,7 @@ def because(reading: Reading) -> str:
     """Why the thread is called what it is."""
     word, name = word_of(reading), reading.scope.name
     if word is Word.BLOCKED:
-        said = _waits(reading) if _by_waits(reading) else _off_cpu(reading)
+        said = _waits(reading) if mostly_waits(reading) else _off_cpu(reading)
     elif word is Word.BURNING:
         said = f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}; {_first_running(reading)}"
     elif word is Word.NOTHING:
@@ -37,10 +37,6 @@ def because(reading: Reading) -> str:
     else:
         said = _open(reading)
     return f"{name} {said} ({counts(reading.main)})"
-
-
-def _by_waits(reading: Reading) -> bool:
-    return reading.idle is not None and reading.idle.waiting.low >= BLOCKED_LIMIT
 
 
 def _waits(reading: Reading) -> str:
@@ -131,7 +127,7 @@ def next_step(reading: Reading) -> str:
 def _after_blocked(reading: Reading) -> str:
     if reading.idle is None:
         return IDLE_TOO
-    if _by_waits(reading):
+    if mostly_waits(reading):
         return AFTER_WAIT[WaitKind(reading.main.waits[0].name)]
     first = reading.main.lines[0]
     if first.wait is not None:

@@ -17,10 +17,10 @@ from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
 from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
 from layers.layer2_stacks.guards_capture import NO_LOG
-from layers.layer2_stacks.model import Row
+from layers.layer2_stacks.model import Row, ScopeAnalysis
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import called_from, counts, interval, line
-from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, poorest, word_of
+from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, mostly_waits, poorest, word_of
 
 NO_WORD = "the captures do not tell which word it is"
 UNTOLD = f"strong but for {NO_LOG.title}: whether the profiler kept up is not told"
@@ -78,22 +78,20 @@ class _Found:
 
     def ruled_out(self) -> Iterator[Finding]:
         """What the verdict says is not worth a look."""
-        kind, main = FindingKind.CONSEQUENCE, self.reading.main
-        if self.word is Word.BLOCKED and self.reading.idle is not None:
-            own = next((row for row in main.lines if row.wait is None), None)
-            most = (
-                f"the first line that does not wait is {line(own)} {interval(own.share)}"
-                if own
-                else "all wait"
-            )
-            said = f"this thread's own code is not the limit: {most} ({counts(main)})"
+        kind, main, on_cpu = FindingKind.CONSEQUENCE, self.reading.main, self.reading.on_cpu
+        idle, named_share = self.reading.idle, named.WAITING
+        if self.word is Word.BLOCKED and mostly_waits(self.reading):
+            said = f"this thread's own code is not the limit: {_at_work(main)} ({counts(main)})"
             advice = "do not tune this thread's Python before its wait is explained"
-        elif self.word in (Word.BURNING, Word.NOTHING) and self.reading.idle is not None:
+        elif self.word is Word.BLOCKED and on_cpu is not None:
+            said = f"what this thread computes is not the limit: {interval(on_cpu)} of its time on a CPU"
+            advice, named_share = "do not tune its arithmetic before what it calls is explained", named.ON_CPU
+        elif self.word in (Word.BURNING, Word.NOTHING) and idle is not None:
             said = f"waiting is not what this thread does: {interval(main.waiting)} of its ticks"
             advice = "leave locks and queues of this thread alone at this load"
         else:
             return
-        yield self._finding(said, advice, named.WAITING, negative=True, kind=kind)
+        yield self._finding(said, advice, named_share, negative=True, kind=kind)
 
     def lines(self, guards: Sequence[Checked]) -> Iterator[Finding]:
         """The lines that stand out by their interval: what each holds is measured, whatever the word."""
@@ -124,6 +122,11 @@ class _Found:
             scope=self.reading.scope.name,
             kind=kind,
         )
+
+
+def _at_work(scope: ScopeAnalysis) -> str:
+    own = next((row for row in scope.lines if row.wait is None), None)
+    return f"the first line that does not wait is {line(own)} {interval(own.share)}" if own else "all wait"
 
 
 def _names(row: Row) -> tuple[str, str]:

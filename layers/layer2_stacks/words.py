@@ -38,7 +38,7 @@ class Word(StrEnum):
 def word_of(reading: Reading) -> Word:
     """The thread in one word. A spin is a wait: it burns a CPU and does nothing."""
     idle, on_cpu = reading.idle, reading.on_cpu
-    if idle is not None and idle.waiting.low >= BLOCKED_LIMIT:
+    if mostly_waits(reading):
         return Word.BLOCKED
     if on_cpu is not None:
         if on_cpu.high <= BUSY_LIMIT:
@@ -50,6 +50,11 @@ def word_of(reading: Reading) -> Word:
     return (
         Word.NOTHING if spread and idle is not None and idle.waiting.high < BLOCKED_LIMIT else Word.UNDECIDED
     )
+
+
+def mostly_waits(reading: Reading) -> bool:
+    """Whether half of all looks or more are in a known wait."""
+    return reading.idle is not None and reading.idle.waiting.low >= BLOCKED_LIMIT
 
 
 def _running(reading: Reading) -> Word:
@@ -71,7 +76,7 @@ def stands_out(shares: Iterable[Share]) -> bool:
 def deciding(reading: Reading) -> tuple[Share, float]:
     """The share that the word hangs on, and the threshold that it is held against."""
     idle = reading.idle
-    if idle is not None and (idle.waiting.low >= BLOCKED_LIMIT or reading.on_cpu is None):
+    if idle is not None and (mostly_waits(reading) or reading.on_cpu is None):
         return idle.waiting, BLOCKED_LIMIT
     return reading.on_cpu or reading.holds_lock or reading.main.waiting, BUSY_LIMIT
 

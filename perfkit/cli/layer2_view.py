@@ -27,7 +27,7 @@ from perfkit.cli.result_view import (
 
 Entry = Mapping[str, Any]
 LINES_SHOWN, CAPTURES_SHOWN, THREADS_SHOWN, LOST_SHOWN, LOOKS_SHOWN = 8, 9, 6, 3, 3
-WHERE_CHARACTERS, NAME_CHARACTERS, CALLER_CHARACTERS = 38, 24, 50
+WHERE_CHARACTERS, BESIDE_CPU_CHARACTERS, NAME_CHARACTERS, CALLER_CHARACTERS = 38, 29, 24, 50
 WAITS_EXPLAINED = 2
 """Lines that wait, whose callers are named: whom a wait serves is not seen on its own line."""
 HEADS = {
@@ -89,7 +89,7 @@ def _show_lines(scope: Entry) -> None:
     head = [HEADS[scope["mode"]], "share", "95 %", "of all", *(["on CPU"] if on_cpu else []), "waits for"]
     rows = [
         [
-            _where(leaf),
+            _where(leaf, BESIDE_CPU_CHARACTERS if on_cpu else WHERE_CHARACTERS),
             pct(leaf["share"]),
             _bounds(leaf),
             pct(leaf["of_all"]),
@@ -111,9 +111,9 @@ def _show_lines(scope: Entry) -> None:
         output.paragraph("for", f"{PurePath(leaf['where']).name} is called by {first_few(callers)} (ticks)")
 
 
-def _where(leaf: Entry) -> str:
+def _where(leaf: Entry, characters: int = WHERE_CHARACTERS) -> str:
     """The end of a long path: the file and line say more than the folders."""
-    return _end_of(place(leaf["where"], leaf["function"]), WHERE_CHARACTERS)
+    return _end_of(place(leaf["where"], leaf["function"]), characters)
 
 
 def _end_of(text: str, characters: int) -> str:
