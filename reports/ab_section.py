@@ -10,7 +10,7 @@ from layers.layer4_ab.numbers import pct_text
 from reports.ab_document import AbRun, Entry, ab_strength
 from reports.ab_figures import ab_figures
 from reports.history import verdict_of
-from reports.model import Block, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
+from reports.model import Block, Cell, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
 
 METHOD = (
     "A server start is the unit; a start of A and one of B are a pair. An effect is claimed where the mean "
@@ -60,15 +60,15 @@ def _pairs(r: AbRun, primary: Entry) -> Table:
         *(Column("start of B"), Column("B", primary["unit"], numeric=True), Column("B/A", numeric=True)),
         Column("ran first"),
     )
-    told = zip(r.run.document["pairs"], primary["a"], primary["b"], primary["ratios"], strict=False)
-    rows = tuple(
-        (
-            *(f"{n}", Name(pair["a"]), f"{a:,.5g}", Name(pair["b"]), f"{b:,.5g}"),
-            *(change(ratio), FIRST[pair["a_first"]]),
-        )
-        for n, (pair, a, b, ratio) in enumerate(told, 1)
-    )
+    pairs = [p for p in r.run.document["pairs"] if None not in (p["a_value"], p["b_value"])]
+    rows = tuple((f"{n}", *_pair(pair)) for n, pair in enumerate(pairs, 1))
     return Table(f"{primary['metric']} of the pairs, at {primary['load']}", columns, rows, r.basis)
+
+
+def _pair(pair: Entry) -> tuple[Cell, ...]:
+    a, b = pair["a_value"], pair["b_value"]
+    values = Name(pair["a"]), f"{a:,.5g}", Name(pair["b"]), f"{b:,.5g}"
+    return (*values, change(b / a), FIRST[pair["a_first"]])
 
 
 def change(ratio: float) -> str:

@@ -155,6 +155,16 @@ def test_a_start_without_a_partner() -> None:
     assert "unpaired-starts" not in fired(analysed())
 
 
+def test_a_run_that_does_not_count_takes_its_neighbour_with_it() -> None:
+    a = arm_a()
+    rounds = [replace(r, excluded="contended") if n == 1 else r for n, r in enumerate(a.rounds)]
+    found = analysed(replace(a, rounds=tuple(rounds)))
+    assert [(p.a.name, p.b.name) for p in found.pairs] == [
+        *(("a1.json", "b1.json"), ("a3.json", "b3.json"), ("a4.json", "b4.json"))
+    ]
+    assert fired(found)["unpaired-starts"].message.endswith("b b2.json")
+
+
 def test_more_than_one_difference_is_nobodys_experiment() -> None:
     base, new = {"tool": "t 1", "mode": "a"}, {"tool": "t 2", "mode": "b"}
     a, b = arm_a(facts=base), arm_b(facts=new)

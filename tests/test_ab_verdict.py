@@ -13,6 +13,7 @@ from layers.evidence.finding import FindingKind, Strength
 from layers.layer3_sweep.model import Latency, Quantile, Timing
 from layers.layer4_ab.history import history_of
 from layers.layer4_ab.model import Call, StartsAre
+from perfkit.cli.ab_view import show_ab
 from tests.ab_builders import BASE, again, analysed, arm_a, arm_b, judged
 
 PUBLISHED = "sglang_omni"
@@ -201,3 +202,11 @@ def test_the_verdict_leads_the_findings() -> None:
     result = judged(arm_a(), arm_b(apart(6.0)), again())
     assert result.findings[0].kind is FindingKind.VERDICT
     assert result.findings[0].statement.startswith("mode a → b: improvement.")
+
+
+def test_a_pair_without_the_metric_keeps_its_place_and_no_value(capsys: pytest.CaptureFixture[str]) -> None:
+    result = judged(arm_a((100.0, 0.0, 101.0, 99.0, 100.5)), arm_b((103.0, 104.0, 102.0, 103.5, 103.0)))
+    values = [(pair["a"], pair["a_value"]) for pair in result.sections["pairs"]]
+    assert values[1] == ("a2.json", None) and values[2] == ("a3.json", pytest.approx(101.0))
+    show_ab(result)
+    assert "a2.json" not in capsys.readouterr().out.split("runs")[0]

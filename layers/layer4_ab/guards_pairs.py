@@ -198,8 +198,9 @@ UNPAIRED = Guard(
     layer="layer4",
     effect=Effect.NOTE,
     sees="More runs of one arm than of the other.",
-    cause="A run failed, or somebody ran one arm on.",
-    detection="Starts without a partner. They are left out.",
+    cause="A run failed or does not count, or somebody ran one arm on.",
+    detection="Starts whose partner, the neighbour in the order of running, is missing or does not "
+    "count. They are left out.",
     remedy="Run the arms equally often; runs are not added until a result shows.",
     source="Golang benchstat, on not rerunning until it is significant.",
     check=checks.unpaired_starts,

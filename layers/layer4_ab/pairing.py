@@ -1,8 +1,8 @@
 """From rounds to pairs of starts: one load, the rules that leave runs out, who goes with whom. Pure.
 
 Starts of an arm are in the order of their beginning, or as they were named where nothing tells it, and the
-n-th of A goes with the n-th of B. What a rule takes out of one arm leaves the other, too, so that the arms
-stay alike.
+n-th of A goes with the n-th of B. A start that does not count takes its partner with it: pairs are never put
+together anew, since what makes a pair is that its runs were neighbours.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def paired(rounds: Sequence[Round], metric: Metric, drop: DropFirst, order: str 
     arms, dropped = _without_first(arms, metric, drop)
     arms, two_states = _without_outliers(arms, metric)
     positions = _positions(arms, order)
-    kept = {arm: [start for start in starts if start.kept] for arm, starts in arms.items()}
-    both = list(zip_longest(kept[Arm.A], kept[Arm.B]))
+    both = list(zip_longest(arms[Arm.A], arms[Arm.B]))
+    whole = [(a, b) for a, b in both if a and b and a.kept and b.kept]
     starts = (*arms[Arm.A], *arms[Arm.B])
     return Paired(
         starts=starts,
         ordered=tuple(sorted(starts, key=lambda s: positions[s.arm, s.name])) if positions else (),
-        pairs=tuple(Pair(a, b, _is_before(a, b, positions)) for a, b in both if a and b),
-        unpaired=tuple(one for pair in both if None in pair for one in pair if one),
+        pairs=tuple(Pair(a, b, _is_before(a, b, positions)) for a, b in whole),
+        unpaired=tuple(one for pair in both if pair not in whole for one in pair if one and one.kept),
         first_round=dropped,
         two_states=two_states,
     )

@@ -35,7 +35,7 @@ def sections(found: AbAnalysis) -> dict[str, Any]:
         "load": str(found.load),
         "metrics": [_effect(effect, found) for effect in (*found.others, *found.elsewhere)],
         "floors": [_floor(floor, found) for floor in found.floors],
-        "pairs": [_pair(pair) for pair in found.pairs],
+        "pairs": [_pair(pair, found) for pair in found.pairs],
         "runs": [_round(one, found) for one in found.rounds],
         "files": [asdict(artifact) for artifact in _files(found)],
         "machine": machine_of(found.rounds),
@@ -67,7 +67,7 @@ def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
         "low": None if effect.low is None else math.exp(effect.low),
         "high": None if effect.high is None else math.exp(effect.high),
         "n_pairs": effect.pairs,
-        "n_starts": len([s for s in found.starts if s.kept]) if effect.load == found.load else None,
+        "n_starts": 2 * effect.pairs,
         "floor_pct": _pct(effect.floor),
         "mde_pct": _pct(effect.detectable),
         "call": str(effect.call),
@@ -102,8 +102,12 @@ def _floor(floor: Floor, found: AbAnalysis) -> dict[str, Any]:
     }
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
-    return {"a": pair.a.name, "b": pair.b.name, "a_first": pair.a_first}
+def _pair(pair: Pair, found: AbAnalysis) -> dict[str, Any]:
+    """Both starts with their value of the primary metric, null where one has none."""
+    metric = found.primary.metric if found.primary else None
+    logs = [one.log(metric) if metric else None for one in (pair.a, pair.b)]
+    a, b = (None if log is None else math.exp(log) for log in logs)
+    return {"a": pair.a.name, "b": pair.b.name, "a_first": pair.a_first, "a_value": a, "b_value": b}
 
 
 def _round(one: Round, found: AbAnalysis) -> dict[str, Any]:

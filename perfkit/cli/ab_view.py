@@ -60,14 +60,9 @@ def _show_experiment(result: Result) -> None:
 
 
 def _show_pairs(result: Result, primary: Entry) -> None:
-    pairs: list[Entry] = result.sections["pairs"]
+    pairs = [p for p in result.sections["pairs"] if None not in (p["a_value"], p["b_value"])]
     short = _short_names([name for pair in pairs for name in (pair["a"], pair["b"])])
-    rows = [
-        [str(n), short[pair["a"]], number(a), short[pair["b"]], number(b), _change(ratio), _first(pair)]
-        for n, (pair, a, b, ratio) in enumerate(
-            zip(pairs, primary["a"], primary["b"], primary["ratios"], strict=False), 1
-        )
-    ]
+    rows = [[str(n), *_pair(pair, short)] for n, pair in enumerate(pairs, 1)]
     head = ["pair", "start of A", primary["unit"], "start of B", primary["unit"], "B/A", "first"]
     output.line()
     output.show(output.table(head, rows[:PAIRS_SHOWN], right=(0, 2, 4, 5)))
@@ -76,6 +71,12 @@ def _show_pairs(result: Result, primary: Entry) -> None:
     runs: list[Entry] = result.sections["runs"]
     kept = sum(not run["excluded"] for run in runs)
     output.paragraph("runs", f"{kept} of {len(runs)} kept, {counted(primary['n_starts'], 'start')}")
+
+
+def _pair(pair: Entry, short: Mapping[str, str]) -> list[str]:
+    a, b = pair["a_value"], pair["b_value"]
+    first = {True: "A", False: "B", None: "?"}[pair["a_first"]]
+    return [short[pair["a"]], number(a), short[pair["b"]], number(b), _change(b / a), first]
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
@@ -92,10 +93,6 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
 
 def _change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %"
-
-
-def _first(pair: Entry) -> str:
-    return {True: "A", False: "B", None: "?"}[pair["a_first"]]
 
 
 def _show_yardsticks(result: Result, primary: Entry) -> None:
