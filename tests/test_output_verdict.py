@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from layers.evidence.finding import Strength
 from layers.evidence.mcnemar import detectable_share, exact_p, unseen_share
@@ -108,6 +110,17 @@ def test_b_that_differs_more_than_a_from_itself_is_different() -> None:
     assert compared(texts(800), more, again, margin).verdict.word == "different"
 
 
+@given(st.sets(st.integers(0, 39), min_size=1), st.integers(0, 2399), st.integers(1, 255))
+@settings(max_examples=40, deadline=None)
+def test_any_byte_of_any_samples_is_found_at_its_place(items: set[int], at: int, by: int) -> None:
+    changed = {number: _xored(number, at, by) for number in items}
+    result = compared(sounds(), sounds(40, changed), sounds())
+    assert result.verdict.word == "different" and result.verdict.exit_code is Exit.FAILED
+    differ = [one for one in result.sections["samples"] if not one["same"]]
+    assert {one["item"] for one in differ} == {f"i{number}" for number in items}
+    assert {one["at"] for one in differ} == {at}
+
+
 @pytest.mark.parametrize(
     ("lost", "gained", "p"), [(5, 0, 0.0625), (6, 0, 0.03125), (12, 3, 0.0352), (0, 0, 1.0)]
 )
@@ -129,6 +142,12 @@ def test_a_loss_as_large_as_the_detectable_one_is_found_in_four_of_five_cases(n:
 def test_five_items_cannot_show_any_loss() -> None:
     assert detectable_share(5, 0, 0) is None and detectable_share(0, 0, 0) is None
     assert unseen_share(300) == pytest.approx(0.00994, abs=1e-5)
+
+
+def _xored(number: int, at: int, by: int) -> list[float]:
+    made = samples_of(sound(number))
+    made[at] ^= by
+    return [float(one) for one in made]
 
 
 def _bumped(number: int, at: int, by: int) -> list[float]:

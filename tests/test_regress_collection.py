@@ -129,6 +129,13 @@ def compared_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[in
     return code, json.loads(capsys.readouterr().out)
 
 
+def test_a_collection_is_an_arm_by_itself(spoken_arms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b, aa = (str(spoken_arms / name) for name in ("a", "b", "aa"))
+    capsys.readouterr()
+    assert main(["regress", "--a", a, "--a", aa, "--b", b, "--no-record"]) == 2
+    assert "give its folder alone" in capsys.readouterr().err
+
+
 def test_sound_is_kept_by_its_samples_and_its_header_counts_for_nothing(
     spoken_arms: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,15 +177,15 @@ def test_a_collection_that_was_cut_is_invalid_until_it_is_resumed(
         return ask(asked, number, told if len(cells) < 4 else lambda: True)
 
     monkeypatch.setattr(collect, "_ask_cell", cut)
-    with loaded(echo) as server:
-        made = asked(capsys, tmp_path / "i", server.port, server.port, "--data", data, *GRID)
+    with loaded(echo) as server, loaded(echo) as other:
+        made = asked(capsys, tmp_path / "i", server.port, other.port, "--data", data, *GRID)
         assert made["verdict"]["word"] == "invalid" and made["verdict"]["exit_code"] == 4
         assert any("planned samples recorded" in g["message"] for g in made["guards"])
         monkeypatch.setattr(collect, "_ask_cell", ask)
-        before = len(server.asked)
+        before = len(server.asked) + len(other.asked)
         capsys.readouterr()
         assert main(["regress", "--resume", "--json", "--investigation", str(tmp_path / "i")]) == 0
-        assert len(server.asked) - before == 3 * ITEMS
+        assert len(server.asked) + len(other.asked) - before == 3 * ITEMS
     assert json.loads(capsys.readouterr().out)["verdict"]["word"] == "identical"
 
 
@@ -188,15 +195,15 @@ def test_items_that_a_sweep_has_sent_are_refused(
     known = tmp_path / "i" / ARTIFACTS / "sweep-1" / "items"
     known.mkdir(parents=True)
     write_items(known / "x.log", [Item("other-name", text="prompt number 3, long enough")])
-    with loaded(echo) as server:
+    with loaded(echo) as server, loaded(echo) as other:
         sides = (
             "--server",
             f"http://127.0.0.1:{server.port}",
             "--vs-server",
-            f"http://127.0.0.1:{server.port}",
+            f"http://127.0.0.1:{other.port}",
         )
         code = main(["regress", *sides, "--data", data, "--investigation", str(tmp_path / "i")])
-        assert server.asked == []
+        assert server.asked == other.asked == []
     assert code == 2 and "1 of 20 items were sent by sweeps or A/Bs here (PK566)" in capsys.readouterr().err
     assert not list((tmp_path / "i" / ARTIFACTS).glob("regress-*"))
 
@@ -248,6 +255,7 @@ def test_concurrencies_that_are_none_are_refused(text: str) -> None:
         (("--set", "lookahead=on"), "say what to compare"),
         (("--set", "lookahead=on", "--vs", "lookahead=on"), "nothing would change"),
         (("--server", "http://127.0.0.1:1"), "give both sides"),
+        (("--server", "http://127.0.0.1:1", "--vs-server", "http://127.0.0.1:1/"), "name one server"),
         (
             ("--server", "http://127.0.0.1:1", "--vs-server", "http://127.0.0.1:1", "--set", "a=b"),
             "bundled engine's",

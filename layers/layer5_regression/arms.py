@@ -15,7 +15,7 @@ from layers.evidence.measurement import Artifact
 from layers.evidence.wording import first_few
 from layers.layer5_regression.collected import is_collected, read_collected
 from layers.layer5_regression.model import Arm
-from parsers.errors import UnreadableInput
+from parsers.errors import UnreadableInput, UsageError
 from parsers.output_model import OutputFile
 from parsers.recorded_outputs import LINES, SINGLE, lost_records, read_recorded
 
@@ -24,7 +24,9 @@ NONE_IN_FOLDER = f"no outputs in it: files of {', '.join((*LINES, *SINGLE))}"
 
 def read_arm(name: str, given: Sequence[str]) -> Arm:
     """One arm from the names of files, folders and patterns; UnreadableInput where none can be read."""
-    if len(given) == 1 and is_collected(given[0]):
+    if any(map(is_collected, given)):
+        if len(given) > 1:
+            raise UsageError(f"{name}: a collection is an arm by itself: give its folder alone")
         return read_collected(name, Path(given[0]))
     files, unread = list[OutputFile](), list[str]()
     for path in find_files(given, outputs_in, NONE_IN_FOLDER):

@@ -81,6 +81,8 @@ def _check(wanted: Wanted) -> None:
         raise UsageError("--set, --vs, --both, --engine-preset and --pipeline are the bundled engine's")
     if bool(wanted.server) != bool(wanted.vs_server) or bool(wanted.launch) != bool(wanted.vs_launch):
         raise UsageError("give both sides: --server URL --vs-server URL, or --launch CMD --vs-launch CMD")
+    if wanted.server and wanted.server.rstrip("/") == (wanted.vs_server or "").rstrip("/"):
+        raise UsageError("--server and --vs-server name one server: nothing would change")
     if wanted.engine and not wanted.vs:
         raise UsageError(
             "say what to compare: --a FILE --b FILE [--aa FILE], --set NAME=VALUE --vs NAME=VALUE of the "
