@@ -50,8 +50,12 @@ class Candidate:
     def rank(self) -> tuple[bool, bool, bool, bool, int]:
         """Higher is likelier."""
         facts = self.facts
-        computes = bool(facts.frameworks or facts.devices)
-        return bool(self.loop), not self.front, facts.on_gpu, computes, facts.threads
+        return bool(self.loop), not self.front, facts.on_gpu, self.computes, facts.threads
+
+    @property
+    def computes(self) -> bool:
+        """Whether libraries of machine learning or of GPUs are mapped in it."""
+        return bool(self.facts.frameworks or self.facts.devices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +73,26 @@ def choose(pids: Iterable[int], looker: Looker, named: int | None = None) -> Cho
     python_first = sorted(facts, key=lambda one: (one.is_python is False, -one.threads, one.pid))
     found = [consider(one, looker, look=place < MOST_DUMPS) for place, one in enumerate(python_first)]
     ranked = sorted((c for c in found if c.facts.is_python is not False), key=_order)
-    taken = next((c for c in found if c.facts.pid == named), None) if named is not None else None
-    if named is None and ranked:
-        taken = ranked[0]
-    if taken is None:
+    wanted = ranked if named is None else [c for c in found if c.facts.pid == named]
+    if not wanted:
         seen = ", ".join(str(one.pid) for one in facts) or "none is there"
         raise UsageError(f"no Python process to record (processes looked at: {seen}): name one with --pid")
+    taken = wanted[0]
     others = [c for c in [*ranked, *(c for c in found if c not in ranked)] if c is not taken]
-    target = Target(
-        pid=taken.facts.pid,
-        argv=taken.facts.argv,
-        why=tuple(why(taken, others, named=named is not None)),
+    return Chosen(taken, _target(taken, others, named is not None), _likelier(taken, ranked))
+
+
+def _target(taken: Candidate, others: Sequence[Candidate], named: bool) -> Target:
+    facts = taken.facts
+    return Target(
+        pid=facts.pid,
+        argv=facts.argv,
+        why=tuple(why(taken, others, named=named)),
         others=tuple(Other(c.facts.pid, c.facts.argv, why_not(c, taken)) for c in others),
-        threads=taken.facts.threads,
-        python=taken.facts.python,
-        namespace_pid=taken.facts.inner_pid,
+        threads=facts.threads,
+        python=facts.python,
+        namespace_pid=facts.inner_pid,
     )
-    return Chosen(taken, target, _likelier(taken, ranked))
 
 
 def consider(facts: ProcessFacts, looker: Looker, *, look: bool = True) -> Candidate:
@@ -157,9 +164,7 @@ def why_not(other: Candidate, taken: Candidate) -> str:
         return f"an HTTP server is in it ({other.front})"
     if taken.facts.on_gpu and not other.facts.on_gpu:
         return "it holds no GPU's device file open"
-    if (taken.facts.frameworks or taken.facts.devices) and not (
-        other.facts.frameworks or other.facts.devices
-    ):
+    if taken.computes and not other.computes:
         return "no library of machine learning or of GPUs is mapped in it"
     if other.rank < taken.rank:
         return f"{counted(other.facts.threads, 'thread')} against {taken.facts.threads}"

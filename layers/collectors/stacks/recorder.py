@@ -92,8 +92,8 @@ def record(
             _watch(run, target.pid, process.pid, asked, started_ns, told, step)
             time.sleep(LOOK_EVERY_S)
         last = look_at_threads(target.pid)
-    ended, ended_ns = datetime.now(UTC), time.monotonic_ns()
-    said = read_log(str(asked.log_path))
+    said, ended_ns = read_log(str(asked.log_path)), time.monotonic_ns()
+    begun_ns = run.begun.at_ns if run.begun is not None else started_ns
     recording = Recording(
         mode=str(asked.mode),
         pid=target.pid,
@@ -103,8 +103,8 @@ def record(
         rate_hz=asked.rate_hz,
         asked_s=float(asked.seconds),
         begun=begun,
-        ended=ended,
-        wall_s=(ended_ns - (run.begun.at_ns if run.begun else started_ns)) / 1e9,
+        ended=datetime.now(UTC),
+        wall_s=(ended_ns - begun_ns) / 1e9,
         exit_code=process.returncode,
         ended_how=_how(run, said, asked, target),
         threads=between(run.begun, last, names) if run.begun is not None else (),
@@ -114,7 +114,7 @@ def record(
         recording,
         path=str(asked.path) if asked.path.is_file() else "",
         log_path=str(asked.log_path),
-        window_ns=(run.begun.at_ns if run.begun is not None else started_ns, ended_ns),
+        window_ns=(begun_ns, ended_ns),
         said=said.fatal,
         lag_s=max(said.lags_s, default=None),
         tracers=tuple(sorted(run.tracers)),
