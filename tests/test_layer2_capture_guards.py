@@ -10,7 +10,7 @@ from layers.evidence.verdict import Exit
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.judge import judge
 from layers.layer2_stacks.model import Capture, Mode, ModeFrom
-from layers.layer2_stacks.recording import LoadEvidence
+from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
 from parsers.loss import Loss
 from parsers.pyspy_raw import REST_OF_TORN, RUN_THROUGH
 from parsers.stack_model import Frame, Stack, ThreadName
@@ -148,6 +148,9 @@ def test_pk211_idle_detection_that_failed() -> None:
     threads = [stack("f a.py 1", 499, ThreadName(str(n), f"t{n}")) for n in range(3)]
     assert void(judge([capture(*threads, mode=Mode.ACTIVE)]))
     assert effect(capture(*threads, mode=Mode.ACTIVE, log=None), "PK211") is Effect.VOID
+    cpus = tuple(ThreadCpu(n, f"t{n}", 24.9, 0.1, 25.0) for n in range(3))
+    spinning = capture(*threads, mode=Mode.ACTIVE, recording=recording(threads=cpus))
+    assert not fires(spinning, "PK211"), "the kernel says that they run"
     two = capture(*threads[:2], stack("g a.py 2", 30, ThreadName("9", "x")), mode=Mode.ACTIVE)
     assert not fires(two, "PK211")
     assert checked(capture(*threads), "PK211") is None

@@ -141,7 +141,17 @@ def idle_detection(facts: CaptureFacts) -> Outcome | None:
     looks = facts.told.expected_ticks or facts.ticks
     full = [thread.name for thread in facts.threads if thread.ticks >= looks]
     text = f"{len(full)} of {counted(len(facts.threads), 'thread')} with every one of {looks:,} ticks"
-    return Outcome(len(full) >= SUSPICIOUS_THREADS, f"{text}: {first_few(full)}" if full else text)
+    text += f": {first_few(full)}" if full else ""
+    confirmed = _busy_by_the_kernel(facts) >= len(full)
+    text += "; the kernel counts as many" if full and confirmed else ""
+    return Outcome(len(full) >= SUSPICIOUS_THREADS and not confirmed, text)
+
+
+def _busy_by_the_kernel(facts: CaptureFacts) -> int:
+    """Threads that ran, or waited for a CPU, nearly all the time; 0 where nobody read the kernel's count."""
+    recording = facts.capture.recording
+    threads = recording.threads if recording is not None else ()
+    return sum(1 for cpu in threads if cpu.on_cpu_s + cpu.waiting_s >= TICKS_LIMIT * cpu.window_s > 0)
 
 
 def starting_up(facts: CaptureFacts) -> Outcome | None:

@@ -154,7 +154,7 @@ IDLE_DETECTION_FAILED = Guard(
     cause="py-spy asks the kernel for each thread's state by its id. From outside of the target's PID "
     "namespace (the host, of a container) the ids are others, and every thread counts as running.",
     detection=f"Without --idle, {SUSPICIOUS_THREADS} threads or more with every tick, in a process whose "
-    "interpreter lets one run at a time.",
+    "interpreter lets one run at a time, where the kernel's own count does not say the same.",
     remedy="Record inside the container. What was recorded holds all ticks: with --mode idle it is a capture "
     "with --idle.",
     source="py-spy 0.4.3 across a PID namespace: 792 samples of 8 sleeping threads with --idle, 792 without.",
