@@ -170,6 +170,9 @@ def test_a_study_that_there_is_not_is_refused_before_anything_starts(
     folder = tmp_path / "none"
     assert main(["sweep", "--study", "none", "--investigation", str(folder)]) == Exit.USAGE
     assert "there are scheduling, scheduling:quick" in capsys.readouterr().err
+    ignored = ("--study", "scheduling", "--after-shed", "retry", "--warmup", "5", "--no-stream")
+    assert main(["sweep", *ignored, "--investigation", str(folder)]) == Exit.USAGE
+    assert "leave out --no-stream, --after-shed, --warmup" in capsys.readouterr().err
     options = ("--study", "scheduling", "--seconds", "0", "--investigation", str(folder))
     assert main(["sweep", *options]) == Exit.USAGE
     assert "--seconds 0: give more than 0" in capsys.readouterr().err and not folder.exists()

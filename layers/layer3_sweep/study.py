@@ -119,29 +119,41 @@ def compared(curves: Sequence[Curve], reference: Mapping[str, str], works: str =
     """All comparisons of the cells with one point that stands and a repeat of which none served nothing;
     `works` names the setting under which batches of a stage are not alike."""
     cells = [curve for curve in curves if not curve.arm and within_budget(curve) and min(_rates(curve)) > 0]
-    pairs = list(_twins(cells, reference))
     tails = {mix: _tail(_of(cells, mix)) for mix in _mixes(cells)}
-    many = len(pairs) * (2 if any(tails.values()) else 1)
-    spread = _pooled([_rates(curve) for curve in cells])
-    tail_spreads = {
-        mix: _pooled([_tails_ms(curve, found) for curve in _of(cells, mix)]) for mix, found in tails.items()
-    }
-    comparisons = []
-    for cell, twin, setting in pairs:
-        mix = cell.settings[MIX]
-        own_ms, other_ms = _tails_ms(cell, tails[mix]), _tails_ms(twin, tails[mix])
-        comparisons.append(
-            Comparison(
-                mix=mix,
-                settings={name: value for name, value in cell.settings.items() if name != MIX},
-                setting=setting,
-                against=twin.settings[setting],
-                throughput=_ratio(_rates(cell), _rates(twin), spread, many),
-                tail=_ratio(own_ms, other_ms, tail_spreads[mix], many) if own_ms and other_ms else None,
-            )
-        )
+    twins = list(_twins(cells, reference))
+    scale = _Scale(
+        rates=_pooled([_rates(curve) for curve in cells]),
+        tails=tails,
+        tails_ms={m: _pooled([_tails_ms(c, told) for c in _of(cells, m)]) for m, told in tails.items()},
+        many=len(twins) * (2 if any(tails.values()) else 1),
+    )
     rows = tuple(_mix_rows(_of(cells, mix), mix, found, works) for mix, found in tails.items())
-    return Compared(rows, tuple(comparisons), spread.freedom if spread else 0)
+    comparisons = tuple(scale.comparison(*twin) for twin in twins)
+    return Compared(rows, comparisons, scale.rates.freedom if scale.rates else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """By what ratios are judged: the spread of throughputs, of each mix its tail and the spread of that, and
+    how many ratios share the 5 %."""
+
+    rates: Spread | None
+    tails: Mapping[str, Tail | None]
+    tails_ms: Mapping[str, Spread | None]
+    many: int
+
+    def comparison(self, cell: Curve, twin: Curve, setting: str) -> Comparison:
+        mix = cell.settings[MIX]
+        own_ms, other_ms = _tails_ms(cell, self.tails[mix]), _tails_ms(twin, self.tails[mix])
+        told = bool(own_ms and other_ms)
+        return Comparison(
+            mix=mix,
+            settings={name: value for name, value in cell.settings.items() if name != MIX},
+            setting=setting,
+            against=twin.settings[setting],
+            throughput=_ratio(_rates(cell), _rates(twin), self.rates, self.many),
+            tail=_ratio(own_ms, other_ms, self.tails_ms[mix], self.many) if told else None,
+        )
 
 
 def _twins(cells: Sequence[Curve], reference: Mapping[str, str]) -> Iterator[tuple[Curve, Curve, str]]:

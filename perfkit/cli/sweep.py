@@ -18,7 +18,7 @@ def sweep(
     set_: ask.Set = None,
     max_concurrency: ask.MaxConcurrency = None,
     open_loop: ask.OpenLoop = None,
-    arrivals: ask.Arrivals = "poisson",
+    arrivals: ask.Arrivals = ask.POISSON,
     endpoint: ask.Endpoint = None,
     model: ask.Model = None,
     path: ask.PathOption = "",
@@ -28,12 +28,12 @@ def sweep(
     repeats: ask.Repeats = None,
     seconds: ask.Seconds = None,
     requests: ask.Requests = None,
-    warmup: ask.Warmup = 2.0,
+    warmup: ask.Warmup = ask.WARMUP_S,
     control: ask.Control = None,
     param: ask.Param = None,
     study: ask.StudyOption = None,
     slo: ask.SloOption = None,
-    after_shed: ask.AfterShedOption = "drop",
+    after_shed: ask.AfterShedOption = ask.DROP,
     timeout: ask.Timeout = None,
     minutes: ask.Minutes = None,
     header: ask.Header = None,
@@ -70,6 +70,10 @@ def sweep(
             given |= {"--pipeline": pipeline, "--set": set_, "--max-concurrency": max_concurrency}
             given |= {"--open-loop": open_loop, "--endpoint": endpoint, "--data": data, "--param": param}
             given |= {"--control": control, "--requests": requests, "--slo": slo, "--field": field}
+            given |= {"--model": model, "--path": path, "--timeout": timeout, "--header": header}
+            given |= {"--client-processes": client_processes, "--no-stream": not stream}
+            given |= {"--after-shed": after_shed != ask.DROP, "--warmup": warmup != ask.WARMUP_S}
+            given |= {"--arrivals": arrivals != ask.POISSON}
             ask.refuse_with_study(given)
             plan = study_of(study, repeats, seconds, minutes, samplers)
             how = {"anew": calibrate, "own_cap": False}

@@ -127,6 +127,8 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the latest sweep here; its options are those it had.")
 ]
 
+POISSON, DROP, WARMUP_S = "poisson", "drop", 2.0
+"""What is meant where nobody says otherwise."""
 MOST = 1e6
 """Of seconds, minutes and rates: 11 days, and more arrivals than a machine can send."""
 
@@ -205,7 +207,7 @@ def refuse_with_study(given: Mapping[str, object]) -> None:
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
-    return [name for name, value in options.items() if value not in (None, False, [])]
+    return [name for name, value in options.items() if value not in (None, False, [], "")]
 
 
 def existing(path: Path) -> Path:
