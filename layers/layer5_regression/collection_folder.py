@@ -65,7 +65,6 @@ class CellDocument:
     counters: Mapping[str, float] = field(default_factory=dict)
     hits: float | None = None
     looked_up: float | None = None
-    ended: str = ""
 
 
 def new_folder(artifacts: Path) -> Path:

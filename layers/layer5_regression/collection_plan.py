@@ -48,9 +48,6 @@ class CollectionPlan:
         if not self.cells:
             raise UsageError("a collection needs a cell: --concurrency N")
 
-    def arm(self, name: str) -> ArmPlan:
-        return next(arm for arm in self.arms if arm.name == name)
-
     @property
     def declared(self) -> tuple[str, ...]:
         """Names of settings in which the arms are meant to differ."""

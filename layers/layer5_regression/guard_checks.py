@@ -90,7 +90,8 @@ def records_lost(analysis: Analysis) -> Outcome:
     told = []
     for arm in analysis.arms:
         if arm.lost:
-            told.append(f"{arm.name}: {first_few(arm.lost, 2)}")
+            at_least = counted(max(1, arm.missing), "sample")
+            told.append(f"{arm.name}: {at_least} or more: {first_few(arm.lost, 2)}")
         planned = arm.recorded.planned if arm.recorded is not None else None
         if planned is not None and len(arm.outputs) < planned:
             told.append(f"{arm.name}: {len(arm.outputs):,} of {counted(planned, 'planned sample')} recorded")
