@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from layers.collectors.load.plan import Load
+from layers.collectors.load.plan import Extent, Load
 from layers.evidence.store import Investigation
 from layers.layer4_ab.collect import read_arm
 from layers.layer4_ab.model import Arm, StartsAre
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli.spread import spread_out
+from tests.ab_builders import judged
 from tests.command_runs import document, run
 from tests.load_builders import whole
 from tests.load_servers import Asked, Script
-from tests.sweep_runs import loaded, sweep_plan, swept
+from tests.sweep_runs import REQUESTS, loaded, sweep_plan, swept
 from tests.writers.load_results import table, tables, vllm, written
 
 A_DATES = ("20260430-100000", "20260430-100300", "20260430-100400", "20260430-100700")
@@ -224,3 +225,16 @@ def test_folders_of_sweeps_are_arms(tmp_path: Path) -> None:
     assert a.starts_told is False  # the server was there before
     with pytest.raises(UsageError, match="no run is arm=control"):
         read_arm(Arm.A, folders, ["arm=control"], StartsAre.FILE)
+
+
+def test_another_warm_up_in_one_arm_is_another_experiment(tmp_path: Path) -> None:
+    with loaded(answering) as server:
+        for name, warmup in (("one", 2), ("other", 6)):
+            extent = Extent(requests=REQUESTS, warmup_requests=warmup, drain_s=5.0)
+            swept(tmp_path / name, sweep_plan(server.port, loads=(Load(2),), repeats=1, extent=extent))
+    a, b = (
+        read_arm(arm, [str(tmp_path / name)], (), StartsAre.FILE)
+        for arm, name in ((Arm.A, "one"), (Arm.B, "other"))
+    )
+    found = judged(a, b, variable="mode")
+    assert found.verdict.word == "invalid" and "extent.warmup_requests: 2 against 6" in found.verdict.because

@@ -10,10 +10,11 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import binom
 
-from benchmarks.ab_noise import NOISES, RUN_SD, Noise, arms, autocorrelated, starts, white
+from benchmarks.ab_noise import NOISES, RUN_SD, Noise, arms, autocorrelated, one_outlier, starts, white
 from layers.layer4_ab.detectable import detectable, provable_margin
 from layers.layer4_ab.floors import Floor, FloorKind, floor_of_runs
 from layers.layer4_ab.rule import rule
+from tests.ab_builders import analysed, arm_a, arm_b
 
 TRIALS = 4_000
 PROMISED = 0.05
@@ -118,6 +119,16 @@ def test_means_of_rounds_in_one_start_are_not_more_starts() -> None:
     pooled = rule(a.reshape(TRIALS, 8), b.reshape(TRIALS, 8))
     assert (np.abs(pooled.mean) > pooled.half_width).mean() > 2 * PROMISED
     assert rule(a.mean(2), b.mean(2)).differs.mean() <= most_at(PROMISED, TRIALS)
+
+
+def test_leaving_an_outlier_out_with_its_partner_keeps_the_promise() -> None:
+    """The whole way of one A/B after another: the rule that rejects looks at the numbers that are judged."""
+    trials = 120
+    a, b = arms(one_outlier(random_of(12), trials, 12))
+    found = [analysed(arm_a(list(x)), arm_b(list(y))) for x, y in zip(np.exp(a), np.exp(b), strict=True)]
+    assert all(len(one.pairs) == 5 for one in found)
+    claimed = [one.primary.claimed for one in found if one.primary is not None]
+    assert np.mean(claimed) <= most_at(PROMISED, trials)
 
 
 def test_an_interval_out_of_earlier_runs_would_claim_too_often_on_a_noisier_day() -> None:

@@ -152,7 +152,7 @@ def test_a_server_that_perfkit_started_and_that_ends_is_told_with_its_code(
     """It ends at its sixth request."""
     script = tmp_path / "server.py"
     ends = "        settings['batch'] -= 1\n        settings['batch'] or __import__('os')._exit(9)\n"
-    script.write_text(SERVER.replace("        self.say({\"choices\"", ends + "        self.say({\"choices\""))
+    script.write_text(SERVER.replace('        self.say({"choices"', ends + '        self.say({"choices"'))
     document = swept(
         capsys,
         tmp_path / "investigation",
