@@ -12,7 +12,7 @@ from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.model import Accuracy, Counts, Latency, Quantile, Timing
 from layers.layer4_ab.analyse import Beside
-from layers.layer4_ab.model import AbAnalysis, DropFirst, Recorded
+from layers.layer4_ab.model import AbAnalysis, DropFirst, GateState, Recorded
 from tests.ab_builders import BASE, again, analysed, arm_a, arm_b, fired, judged
 
 CLEAN_NOTES = {"treatment-unchecked", "accuracy-gate-missing"}
@@ -270,8 +270,26 @@ def test_arms_that_ran_at_once() -> None:
     assert "arms-at-once" not in fired(analysed())
 
 
-def right(wer: float, items: int = 800) -> dict[str, Any]:
-    return {"accuracy": Accuracy("wer", wer, items, 0)}
+def right(wer: float, left_out: int = 0) -> dict[str, Any]:
+    return {"accuracy": Accuracy("wer", wer, 800 - left_out, left_out)}
+
+
+def each_right(arm: Recorded, *shares: float) -> Recorded:
+    """Exact matches of each start."""
+    rounds = [
+        replace(one, swept=replace(one.swept, accuracy=Accuracy("exact-match", share, 500, 0)))
+        for one, share in zip(arm.rounds, shares, strict=True)
+    ]
+    return replace(arm, rounds=tuple(rounds))
+
+
+def test_a_fall_of_accuracy_that_starts_of_one_arm_show_too_is_no_loss() -> None:
+    a = each_right(arm_a(), 0.982, 0.976, 0.984, 0.979)
+    chance = analysed(a, each_right(arm_b(), 0.978, 0.981, 0.975, 0.980))
+    assert chance.gates["accuracy"].state is GateState.NOT_SHOWN
+    assert "accuracy-lost" not in fired(chance)
+    lost = analysed(a, each_right(arm_b(), 0.912, 0.905, 0.908, 0.911))
+    assert lost.gates["accuracy"].state is GateState.FAILED
 
 
 def test_the_accuracy_gate() -> None:
@@ -281,7 +299,7 @@ def test_the_accuracy_gate() -> None:
     lost = judged(arm_a(runs=right(0.0122)), arm_b(by=1.2, runs=right(0.0310)))
     assert lost.verdict.word == "regression" and lost.verdict.exit_code == 1
     assert "accuracy-lost" in {g.name for g in lost.guards if g.fired}
-    fewer = fired(analysed(arm_a(runs=right(0.0122)), arm_b(runs=right(0.0122, items=790))))
+    fewer = fired(analysed(arm_a(runs=right(0.0122)), arm_b(runs=right(0.0122, left_out=10))))
     assert "accuracy-lost" in fewer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from layers.collectors.load.plan import Load
 from layers.layer4_ab.differences import data_differences, differences
 from layers.layer4_ab.effects import effect_of, floors_beside, with_holm
-from layers.layer4_ab.gates import gates
+from layers.layer4_ab.gates import accuracy_gate, gates
 from layers.layer4_ab.history import history_of, machine_of
 from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, OUTPUT, THROUGHPUT, untold_tails
 from layers.layer4_ab.model import AbAnalysis, Arm, Effect, Metric, Pair, Question, Recorded, Round
@@ -86,7 +86,10 @@ def analyse(
         treatment=counted[0],
         unblocked=counted[1],
         gates=gates(
-            startup_gate(found.starts, logs_a, logs_b), _kept(here[0]), _kept(here[1]), primary, others
+            startup_gate(found.starts, logs_a, logs_b),
+            accuracy_gate(_kept(here[0]), _kept(here[1]), found.pairs),
+            primary,
+            others,
         ),
     )
 

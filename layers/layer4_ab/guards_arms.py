@@ -154,8 +154,9 @@ ACCURACY_LOST = Guard(
     effect=Effect.NOTE,
     sees="A faster server that is less right.",
     cause="The change costs accuracy, or requests were lost that had counted.",
-    detection="The error rate rises by more than 0.0002 (WER) or 0.001 (CER), other metrics fall at "
-    "all, or fewer items can be judged. The verdict is a regression then.",
+    detection="The error rate rises by more than 0.0002 (WER) or 0.001 (CER), or another metric falls, "
+    "and the pairs show it by the rule of A/Bs; or less of the items can be judged. The "
+    "verdict is a regression then.",
     remedy="Find the items that changed (Layer 5) before anything else.",
     source="SGLang-Omni's acceptance rule for ASR (docs/developer_reference/asr_hill_climbing.md).",
     check=checks.accuracy_lost,
