@@ -47,7 +47,7 @@ def deep(n, event):
     deep(n - 1, event) if n else event.wait()
 
 event = threading.Event()
-for number in range(80):
+for number in range(40):
     threading.Thread(target=deep, args=(40, event), name=f"worker {number}", daemon=True).start()
 print("ready", flush=True)
 event.wait()

@@ -37,7 +37,7 @@ def recorded(capsys: pytest.CaptureFixture[str], server: Server, *options: str) 
 def test_under_load_the_engine_is_recorded_and_its_wait_for_the_host_key_is_seen(
     capsys: pytest.CaptureFixture[str], baseline: Server
 ) -> None:
-    made = recorded(capsys, baseline, "--load", "4", "--seconds", "5")
+    made = recorded(capsys, baseline, "--load", "4", "--seconds", "4")
     assert made["target"]["pid"] == baseline.processes["engine"]
     why_not = {other["pid"]: other["why_not"] for other in made["target"]["others"]}
     assert why_not.keys() == {baseline.processes["front"], baseline.processes["device"]}
