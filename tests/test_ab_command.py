@@ -238,3 +238,12 @@ def test_another_warm_up_in_one_arm_is_another_experiment(tmp_path: Path) -> Non
     )
     found = judged(a, b, variable="mode")
     assert found.verdict.word == "invalid" and "extent.warmup_requests: 2 against 6" in found.verdict.because
+
+
+def test_a_table_of_two_arms_is_parted_by_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = table("both", "conc | current req/s | baseline req/s", "1 | 10 | 15", "2 | 20 | 50")
+    path = written(tmp_path / "t.json", tables(made))
+    picked = ["--a-where", "arm=control", "--b-where", "arm="]
+    told = document(capsys, "ab", "--a", path, "--b", path, *picked)
+    assert [one["name"] for one in told["differences"]] == ["arm"]
+    assert (told["verdict"]["word"], told["primary"]["ratio"]) == ("inconclusive", pytest.approx(0.4))

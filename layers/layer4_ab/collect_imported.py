@@ -61,7 +61,8 @@ def _start(swept: SweepPass, number: int, starts: StartsAre) -> str:
 def _facts(run: ReportedRun) -> dict[str, str]:
     """What a run was made with, as far as its file tells."""
     named = {name: str(run.other.get(name) or "") for name in TELLING_APART}
-    told = {"tool": " ".join(part for part in (run.tool, run.version) if part), **named, **run.settings}
+    tool = " ".join(part for part in (run.tool, run.version) if part)
+    told = {"tool": tool, "arm": run.arm, **named, **run.settings}
     return {name: value for name, value in told.items() if value}
 
 

@@ -94,6 +94,8 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     """Of the plan, the command that started the server, its settings as it tells them, and the cell's."""
     told = as_json(plan)
+    if swept.arm:
+        yield "arm", swept.arm
     yield "data", plan.data
     for name in OF_THE_PLAN:
         yield from _flat(name, told[name])

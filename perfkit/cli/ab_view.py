@@ -19,7 +19,7 @@ from perfkit.cli.result_view import number, show_checks, show_footer, show_headl
 
 Entry = Mapping[str, Any]
 PAIRS_SHOWN, METRICS_SHOWN, LOST_SHOWN = 12, 12, 3
-NAME_CHARACTERS = 26
+NAME_CHARACTERS = 20
 """Of a start's name, from its end: the beginning is the folder that all share."""
 AXIS_WIDTH = 31
 LEAST_REACH = 0.001
@@ -83,7 +83,7 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
     """Names without the folders, or the file, that all of them begin with."""
     first, last = min(names, default=""), max(names, default="")
     shared = "".join(takewhile(str, (x if x == y else "" for x, y in zip(first, last, strict=False))))
-    begin = 1 + max(shared.rfind("/"), shared.rfind(" ")) if first != last else 0
+    begin = 1 + max(shared.rfind("/"), shared.rfind(" ") if first != last else -1)
     cut = {name: name[begin:] for name in names}
     return {
         name: text if len(text) <= NAME_CHARACTERS else f"…{text[1 - NAME_CHARACTERS :]}"
