@@ -153,6 +153,20 @@ def test_pk561_few_samples_pass_only_as_a_hint() -> None:
     assert (failed.verdict.headline, failed.verdict.exit_code) == ("DIFFERENT", Exit.FAILED)
 
 
+def test_what_may_have_been_missed_weakens_a_pass_and_no_difference() -> None:
+    """Few items, a sample that failed in both arms, answers that were all cut: one byte is different all the
+    same."""
+    cut = [replace(one, finish_reason="length") for one in texts(9)]
+    both = [*cut, said(9, "", error="413: too long")]
+    assert compared(both, both, both).verdict.headline == "IDENTICAL?"
+    other = [replace(one, finish_reason="length") for one in texts(9, {2: "another answer"})]
+    result = compared(both, [*other, both[-1]], both)
+    assert {g.code: g.effect for g in result.guards if g.fired} == dict.fromkeys(
+        ("PK556", "PK559", "PK561"), Effect.NOTE
+    )
+    assert (result.verdict.headline, result.verdict.exit_code) == ("DIFFERENT", Exit.FAILED)
+
+
 def test_pk562_answers_that_went_to_the_wrong_items() -> None:
     swapped = compared(
         texts(), texts(40, {3: "answer number 4 of the model", 4: "answer number 3 of the model"}), texts()

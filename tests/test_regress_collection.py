@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,56 @@ def test_a_collection_that_was_cut_is_invalid_until_it_is_resumed(
         assert main(["regress", "--resume", "--json", "--investigation", str(tmp_path / "i")]) == 0
         assert len(server.asked) + len(other.asked) - before == 3 * ITEMS
     assert json.loads(capsys.readouterr().out)["verdict"]["word"] == "identical"
+
+
+SERVER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def say(self, document):
+        body = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.say({"data": [{"id": "made-up"}]})
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = asked["messages"][0]["content"]
+        said = text.upper() if "number 3," in text and sys.argv[2:] else text
+        self.say({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+
+    def log_message(self, *_): ...
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def test_two_commands_are_started_asked_and_stopped(
+    tmp_path: Path, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first request after a start is a cell of its own; what the model is makes it ask for more."""
+    script, config = tmp_path / "server.py", tmp_path / "config.json"
+    script.write_text(SERVER, encoding="utf-8")
+    config.write_text(json.dumps({"is_encoder_decoder": True}), encoding="utf-8")
+    command = f"{sys.executable} {script} {{port}}"
+    sides = ("--launch", command, "--vs-launch", f"{command} loud", "--model-config", str(config))
+    asking = ("--data", data, "--concurrency", "1", "--no-stream", "--json")
+    capsys.readouterr()
+    assert main(["regress", *sides, *asking, "--investigation", str(tmp_path / "i")]) == 1
+    made = json.loads(capsys.readouterr().out)
+    assert [one["cell"] for one in made["cells"]] == ["c=1 first whole", "c=1 cold whole", "c=1 warm whole"]
+    differ = {(one["item"], one["cell"]) for one in made["samples"] if not one["same"]}
+    assert {cell for item, cell in differ if item == "p3"} >= {"c=1 cold whole", "c=1 warm whole"}
+    assert len({item for item, _ in differ}) == 1
+    assert "concurrency above 1" in next(g["message"] for g in made["guards"] if g["code"] == "PK573")
 
 
 def test_items_that_a_sweep_has_sent_are_refused(

@@ -9,7 +9,7 @@ from layers.evidence.mcnemar import unseen_share
 from layers.evidence.strength_table import OUTPUTS_MIN_ITEMS
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer5_regression.model import Analysis, Key
-from layers.layer5_regression.thresholds import Word, is_resolved, word_of
+from layers.layer5_regression.thresholds import Word, is_resolved, of_a_pass, word_of
 
 ALIKE_LIMIT = 0.5
 """Share of items with one and the same output from which on it is no longer chance. perfkit's choice: short
@@ -104,7 +104,7 @@ def records_lost(analysis: Analysis) -> Outcome:
 def unanswered(analysis: Analysis) -> Outcome:
     left = len(analysis.paired.samples) - len(analysis.paired.compared)
     every = counted(len(analysis.paired.samples), "sample")
-    return Outcome(left > 0, f"{left:,} of {every} without an output in both arms")
+    return Outcome(left > 0, f"{left:,} of {every} without an output in both arms", of_a_pass(analysis))
 
 
 def all_alike(analysis: Analysis) -> Outcome | None:
@@ -114,7 +114,9 @@ def all_alike(analysis: Analysis) -> Outcome | None:
     most = max(signs.alike)
     said = f"one and the same output for {most:,} of {counted(signs.items, 'item')}"
     every = most >= signs.items
-    return Outcome(most > ALIKE_LIMIT * signs.items, said, None if every else Effect.DIRECTIONAL)
+    return Outcome(
+        most > ALIKE_LIMIT * signs.items, said, None if every else of_a_pass(analysis) or Effect.DIRECTIONAL
+    )
 
 
 def silent(analysis: Analysis) -> Outcome:
@@ -130,7 +132,7 @@ def all_cut(analysis: Analysis) -> Outcome:
     shares = [cut / n if n else 0.0 for cut, n in zip(signs.cut, signs.answered, strict=True)]
     said = f"{signs.cut[0]:,} and {signs.cut[1]:,} of {max(signs.answered):,} answers end at a length limit"
     every = min(shares) >= 1.0
-    return Outcome(max(shares) > 0, said, None if every else Effect.NOTE)
+    return Outcome(max(shares) > 0, said, of_a_pass(analysis) if every else Effect.NOTE)
 
 
 def not_finite(analysis: Analysis) -> Outcome:
@@ -146,9 +148,7 @@ def compared_items(analysis: Analysis) -> int:
 def few_samples(analysis: Analysis) -> Outcome:
     n = compared_items(analysis)
     bound = f"; none of {n:,} still allows {pct(unseen_share(n))} to differ" if n else ""
-    failed = word_of(analysis) is Word.DIFFERENT
-    effect = Effect.NOTE if failed else None
-    return Outcome(n < OUTPUTS_MIN_ITEMS, f"{counted(n, 'item')} compared{bound}", effect)
+    return Outcome(n < OUTPUTS_MIN_ITEMS, f"{counted(n, 'item')} compared{bound}", of_a_pass(analysis))
 
 
 def swapped(analysis: Analysis) -> Outcome:

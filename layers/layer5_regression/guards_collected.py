@@ -14,7 +14,7 @@ from layers.layer5_regression.grid import lacking
 from layers.layer5_regression.guards import LAYER
 from layers.layer5_regression.model import Analysis, Arm, Proof, Recorded
 from layers.layer5_regression.proofs import growth_of
-from layers.layer5_regression.thresholds import Word, word_of
+from layers.layer5_regression.thresholds import of_a_pass
 
 CACHED_LIMIT = 0.95
 """Of look-ups in cells whose caches were to be empty: then next to nothing was computed. perfkit's choice."""
@@ -37,7 +37,7 @@ def short_items(analysis: Analysis) -> Outcome | None:
     said = (
         f"the longest has {data.longest:,.4g} {data.unit}, that of sweeps or A/Bs {data.earlier_longest:,.4g}"
     )
-    return Outcome(data.longest <= data.earlier_longest, said)
+    return Outcome(data.longest <= data.earlier_longest, said, of_a_pass(analysis))
 
 
 def recorded_arms(analysis: Analysis) -> list[tuple[Arm, Recorded]]:
@@ -67,8 +67,7 @@ def _proof_text(arm: Arm, recorded: Recorded, proof: Proof) -> str:
 
 
 def _no_proof(analysis: Analysis, declared: bool) -> Outcome:
-    passed = word_of(analysis) is not Word.DIFFERENT
-    effect = Effect.DIRECTIONAL if declared and passed else Effect.NOTE
+    effect = of_a_pass(analysis) or Effect.DIRECTIONAL if declared else Effect.NOTE
     return Outcome(True, "no counter is known that shows that the changed path ran", effect)
 
 
@@ -136,9 +135,8 @@ def encoder_decoder(analysis: Analysis) -> Outcome | None:
     missing = [what for what in lacking(cells) if what in CONSERVATIVE]
     missing += ["a comparison by bytes in every cell"] if analysis.tolerant else []
     said = f"the model is one ({first_few(evidence, 2)})"
-    return Outcome(
-        bool(missing), f"{said}; missing: {first_few(missing, 4)}" if missing else f"{said}; all asked"
-    )
+    told = f"{said}; missing: {first_few(missing, 4)}" if missing else f"{said}; all asked"
+    return Outcome(bool(missing), told, of_a_pass(analysis))
 
 
 CONSERVATIVE = frozenset({"concurrency 1", "concurrency above 1", "a cold cache"})

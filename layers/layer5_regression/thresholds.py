@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from layers.evidence.guard import Effect
 from layers.evidence.mcnemar import ALPHA
 from layers.layer5_regression.model import Accuracy, Analysis
 
@@ -35,6 +36,12 @@ def is_lost(accuracy: Accuracy, analysis: Analysis) -> bool:
     rates = accuracy.error_rates
     worse = accuracy.lost > accuracy.gained and accuracy.p_value <= ALPHA
     return worse or (rates is not None and rates.low > analysis.options.margin_share)
+
+
+def of_a_pass(analysis: Analysis) -> Effect | None:
+    """The effect of a guard that doubts what a comparison could have missed: it weakens a pass, and is a note
+    beside a difference, which was not missed."""
+    return Effect.NOTE if word_of(analysis) is Word.DIFFERENT else None
 
 
 def is_resolved(analysis: Analysis) -> bool:
