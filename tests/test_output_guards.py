@@ -167,6 +167,21 @@ def test_what_may_have_been_missed_weakens_a_pass_and_no_difference() -> None:
     assert (result.verdict.headline, result.verdict.exit_code) == ("DIFFERENT", Exit.FAILED)
 
 
+def test_a_b_that_broke_wholly_is_different_and_not_invalid() -> None:
+    """One answer to everything, silence or NaN in B alone: that is what a regression looks like."""
+    silence = [sound(n, [0] * 2400) for n in range(40)]
+    sorry = [said(n, "Sorry, I cannot do that.") for n in range(40)]
+    broken = (
+        (texts(), sorry, "PK557"),
+        (sounds(), silence, "PK558"),
+        (numbers(0.5), numbers(float("nan")), "PK560"),
+    )
+    for a, b, code in broken:
+        result = compared(a, b, a)
+        assert guard(result, code).fired and guard(result, code).effect is Effect.NOTE
+        assert (result.verdict.headline, result.verdict.exit_code) == ("DIFFERENT", Exit.FAILED)
+
+
 def test_pk562_answers_that_went_to_the_wrong_items() -> None:
     swapped = compared(
         texts(), texts(40, {3: "answer number 4 of the model", 4: "answer number 3 of the model"}), texts()

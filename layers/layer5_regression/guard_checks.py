@@ -113,10 +113,8 @@ def all_alike(analysis: Analysis) -> Outcome | None:
         return None
     most = max(signs.alike)
     said = f"one and the same output for {most:,} of {counted(signs.items, 'item')}"
-    every = most >= signs.items
-    return Outcome(
-        most > ALIKE_LIMIT * signs.items, said, None if every else of_a_pass(analysis) or Effect.DIRECTIONAL
-    )
+    effect = of_a_pass(analysis) or (None if most >= signs.items else Effect.DIRECTIONAL)
+    return Outcome(most > ALIKE_LIMIT * signs.items, said, effect)
 
 
 def silent(analysis: Analysis) -> Outcome:
@@ -124,7 +122,7 @@ def silent(analysis: Analysis) -> Outcome:
     n = max(signs.silent)
     every = n > 0 and n >= max(signs.answered)
     said = f"{n:,} of {counted(max(signs.answered), 'sound')} without a sample that differs"
-    return Outcome(n > 0, said, None if every else Effect.NOTE)
+    return Outcome(n > 0, said, of_a_pass(analysis) if every else Effect.NOTE)
 
 
 def all_cut(analysis: Analysis) -> Outcome:
@@ -137,7 +135,8 @@ def all_cut(analysis: Analysis) -> Outcome:
 
 def not_finite(analysis: Analysis) -> Outcome:
     a, b = analysis.signs.not_finite
-    return Outcome(a + b > 0, f"NaN or infinity in {a:,} outputs of A and {b:,} of B")
+    said = f"NaN or infinity in {a:,} outputs of A and {b:,} of B"
+    return Outcome(a + b > 0, said, of_a_pass(analysis))
 
 
 def compared_items(analysis: Analysis) -> int:
