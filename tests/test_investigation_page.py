@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from layers.evidence.record_log import RecordLog
 from layers.evidence.store import Investigation
 from tests.conftest import REPOSITORY
 from tests.evidence_builders import ARGUMENTS, ENDED, RESULT, STARTED, tables_file
@@ -22,12 +23,16 @@ QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with Investigation.open(tmp_path) as investigation:
         investigation.record(RESULT, ARGUMENTS, STARTED, ENDED)
+        requests = investigation.new_artifact("requests-0.log")
+        with RecordLog(requests) as log:
+            log.append({"outcome": "ok", "sequence": 0})
+        investigation.ingest(requests)
     with closing(sqlite3.connect(tables_file(tmp_path))) as opened:
         yield opened
 
 
 def test_every_query_of_the_page_finds_what_was_recorded(connection: sqlite3.Connection) -> None:
-    assert len(QUERIES) == 4
+    assert len(QUERIES) == 5
     assert all(connection.execute(query).fetchall() for query in QUERIES)
 
 
