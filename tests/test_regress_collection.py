@@ -313,6 +313,7 @@ def test_concurrencies_that_are_none_are_refused(text: str) -> None:
         ),
         (("--vs", "a=b", "--endpoint", "nothing"), "--endpoint nothing"),
         (("--resume",), "is no investigation"),
+        (("--resume", "--vs", "a=b"), "leave out --vs"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(

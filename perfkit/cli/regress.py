@@ -73,6 +73,9 @@ def regress(
     if key_layer is not None:
         ask.refuse_with_keys({"--a": a, "--set": set_, "--vs": vs, "--server": server, "--launch": launch})
         return _key_layer(key_layer, started, json, None if no_record else investigation)
+    if resume:
+        sides = {"--a": a, "--set": set_, "--vs": vs, "--both": both, "--server": server, "--launch": launch}
+        ask.refuse_with_resume(sides | {"--data": data, "--counter": counter})
     chosen = ask.judging(tolerant, margin, max_lsb, model_config)
     if a or b or aa:
         arms, chosen = _from_files(a or [], b or [], aa or [], chosen, investigation)

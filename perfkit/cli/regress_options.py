@@ -97,6 +97,12 @@ def judging(tolerant: bool, margin_pct: float, max_lsb: float, config: Path | No
     return Options(not tolerant, margin_pct / 100, max_lsb, evidence)
 
 
+def refuse_with_resume(given: Mapping[str, object]) -> None:
+    """UsageError where --resume comes with what the collection has already."""
+    if named := [name for name, value in given.items() if value]:
+        raise UsageError(f"--resume: the collection keeps what it was asked; leave out {', '.join(named)}")
+
+
 def refuse_with_keys(given: Mapping[str, object]) -> None:
     """UsageError where --key-layer comes with outputs: each layer is a result of its own."""
     if named := [name for name, value in given.items() if value]:
