@@ -190,3 +190,8 @@ def test_guards_override_the_exit_code_that_was_reached(
     checked: list[Checked], directional: bool, code: Exit
 ) -> None:
     assert exit_code_for(Exit.FAILED, checked, directional=directional) is code
+
+
+def test_what_is_invalid_is_no_hint() -> None:
+    hint = [Checked("PK901", "few-samples", Effect.DIRECTIONAL, fired=True, message="")]
+    assert exit_code_for(Exit.INVALID, hint, directional=False) is Exit.INVALID

@@ -49,9 +49,12 @@ def judge_strength(
 
 
 def exit_code_for(reached: Exit, checked: Iterable[Checked], *, directional: bool) -> Exit:
-    """The exit code of a verdict: a void guard makes it invalid, a directional one open, else it stands."""
+    """The exit code of a verdict: a void guard makes it invalid, a directional one open, else it stands.
+
+    What is invalid already gets no better by a hint.
+    """
     effect = strongest_effect(checked)
-    if effect is Effect.VOID:
+    if effect is Effect.VOID or reached is Exit.INVALID:
         return Exit.INVALID
     return Exit.NO_CONCLUSION if directional or effect is Effect.DIRECTIONAL else reached
 

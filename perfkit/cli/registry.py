@@ -31,6 +31,7 @@ class Command:
 FILES_OF_ARMS = ("--a", "--b", "--aa", "--log-a", "--log-b")
 CAPTURES = ("--raw", "--compare", "--later")
 COMMANDS = (
+    Command("investigate", "Walk all layers in order, decide after each, report."),
     Command("doctor", "Which tools and rights are here; what a missing one costs."),
     Command("preflight", "Which GPU, which versions, whose processes: look first."),
     Command("layer1", "Is the GPU busy, and where does its idle time lie?"),

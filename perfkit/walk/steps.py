@@ -1,0 +1,53 @@
+"""The command of each part: what to measure is the profile's, whom is the server's, how is the part's own."""
+
+from __future__ import annotations
+
+from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+from perfkit.walk.model import Candidate, Part, Profile
+from perfkit.walk.subject import Investigated
+
+RESUMABLE = (Part.LAYER3, Part.LAYER4, Part.LAYER5)
+"""Commands with --resume: they go on where they were killed."""
+
+
+def arguments_of(
+    part: Part, profile: Profile, whom: Investigated, url: str, candidate: Candidate | None
+) -> list[str]:
+    """The options of a part; `url` is where the server listens now, `candidate` what Layers 4 and 5 try."""
+    if part is Part.PREFLIGHT:
+        return [f"--server={url}"]
+    if part in (Part.LAYER4, Part.LAYER5):
+        assert candidate is not None and candidate.runs
+        return _of_change(part, profile, whom, candidate)
+    at = [f"--server={url}"]
+    if part is Part.LAYER1:
+        headers = [f"--header={header}" for header in whom.headers]
+        return [*at, f"--profile={profile.trace_s:g}", f"--load={profile.load}", *headers]
+    if part is Part.STAGES:
+        return [*at, f"--profile={profile.events_s:g}", f"--load={profile.load}", *whom.load_options()]
+    if part is Part.LAYER2:
+        amount = [f"--seconds={profile.capture_s:g}", f"--repeats={profile.captures}"]
+        return [*at, f"--load={profile.load}", *amount, *whom.load_options()]
+    amount = [f"--max-concurrency={profile.max_concurrency}", f"--repeats={profile.sweep_repeats}"]
+    passes = [f"--seconds={profile.sweep_s:g}", f"--warmup={profile.warmup_s:g}"]
+    return [*at, *amount, *passes, *_engines(whom), *whom.load_options()]
+
+
+def _engines(whom: Investigated) -> list[str]:
+    """What the bundled engine's pipeline takes: a sweep of a server that runs takes it for a chat model."""
+    if not whom.is_bundled:
+        return []
+    usual = {"endpoint": ENGINE_ENDPOINT[whom.pipeline], "data": ENGINE_DATA[whom.pipeline]}
+    return [f"--{name}={value}" for name, value in usual.items() if name not in whom.options]
+
+
+def _of_change(part: Part, profile: Profile, whom: Investigated, candidate: Candidate) -> list[str]:
+    arms = [f"--set={candidate.set_}", f"--vs={candidate.vs}", *candidate.common, *whom.load_options()]
+    if whom.launch:
+        arms.append(f"--launch={whom.launch}")
+    if part is Part.LAYER4:
+        amount = [f"--pairs={profile.pairs}", f"--at={profile.load}"]
+        passes = [f"--seconds={profile.pass_s:g}", f"--warmup={profile.warmup_s:g}"]
+        return [*arms, *amount, *passes, *([f"--ran={candidate.ran}"] if candidate.ran else [])]
+    counter = [f"--counter={candidate.ran}"] if candidate.ran else []
+    return [*arms, f"--concurrency={profile.concurrencies}", *counter]
