@@ -32,8 +32,8 @@ def test_every_command_of_the_method_is_there() -> None:
 
 
 def test_advice_names_commands_that_there_are() -> None:
-    """What stands between the program's name and an option, or at the end of a text, is a command."""
-    named = re.compile(r"\bperfkit ([a-z][a-z0-9]*)(?= --|`|$)")
+    """What stands between the program's name and an option, or a closing backquote, is a command."""
+    named = re.compile(r"\bperfkit ([a-z][a-z0-9]*)(?= --|`)")
     modules = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py")]
     found = {word for path in modules for text in texts(path) for word in named.findall(text)}
     assert len(found) > 5 and found <= BY_NAME.keys()
