@@ -52,4 +52,4 @@ def startup_gate(starts: Sequence[Start], logs_a: Sequence[str], logs_b: Sequenc
     if READY not in of_a:
         return Gate(GateState.NOT_SHOWN, f"{said}; no log has a line of start-up that perfkit knows")
     told = ", ".join(name for name in PHASES if name in of_a)
-    return Gate(GateState.PASSED, f"{said}; {told} in all {counted(len(logs_b), 'log')} of B")
+    return Gate(GateState.PASSED, f"{said}; {told} in every log of B ({len(logs_b)})")

@@ -70,7 +70,7 @@ def ab(
     compares recorded results (--a, --b): what perfkit import reads, and folders of sweeps. The unit is a
     server start. Says improvement, regression, equivalent, inconclusive or invalid.
 
-    Example: perfkit ab --set decode_mode=sync --vs decode_mode=async --ran lookahead
+    Example: perfkit ab --set lookahead=off --vs lookahead=on --ran lookahead_steps
     """
     from layers.layer4_ab.analyse import Beside
     from layers.layer4_ab.model import DropFirst, Question, StartsAre
