@@ -70,7 +70,7 @@ def ab(
     compares recorded results (--a, --b): what perfkit import reads, and folders of sweeps. The unit is a
     server start. Says improvement, regression, equivalent, inconclusive or invalid.
 
-    Example: perfkit ab --set lookahead=off --vs lookahead=on --ran lookahead_steps
+    Example: perfkit ab --engine-preset optimized --set lookahead=off --vs lookahead=on
     """
     from layers.layer4_ab.analyse import Beside
     from layers.layer4_ab.model import DropFirst, Question, StartsAre
