@@ -190,7 +190,8 @@ def _lacks(parts: Parts, names: Sequence[str], device: Chunk, host: Chunk, track
     operations = len(device["start_ns"])
     of = {
         Lack.PHASE: sum(parts.counts.values()),
-        **{Lack.NAME: complete, Lack.DURATION: complete, Lack.TRACK: len(host["start_ns"])},
+        Lack.TRACK: len(host["start_ns"]),
+        **dict.fromkeys((Lack.NAME, Lack.TIME, Lack.DURATION), complete),
         **dict.fromkeys((Lack.STREAM, Lack.OPERATION_ID, Lack.BRACKET), operations),
     }
     return losses_of_lacks(found, of)

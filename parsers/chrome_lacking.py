@@ -25,6 +25,7 @@ class Lack(StrEnum):
     PHASE = "events without a phase that the format knows"
     NAME = "complete events without a name"
     TRACK = "complete events without a process or thread"
+    TIME = "complete events without a time"
     DURATION = "complete events without a duration"
     STREAM = "device operations without a stream"
     OPERATION_ID = "device operations without a correlation id"

@@ -1,11 +1,10 @@
 """What a text that could not be read may have been, told by what is left of it.
 
-A careless writer breaks one value, a name as a rule, and the rest of its event stands there: such a text says
-what it was, and is all that is lost. Disks and copies take no notice of events. They overwrite a stretch of
-the file or leave it out, and then the head of one event stands before the tail of another, with nothing to
-say how much lay between them. So a text speaks for itself where it is one event with all that its phase has,
-each once, and sound arguments, which are the larger part of most. Of any other, more may be gone than stands
-there, and device work with it.
+A careless writer fails to escape a name, and the rest of its event stands there: such a text says what it
+was, and is all that is lost. Disks and copies take no notice of events. They overwrite a stretch of the file
+or leave it out, and then the head of one event stands before the tail of another, with nothing to say how
+much lay between them. So a text speaks for itself where it is, its name apart, one sound event with all that
+its phase has. Of any other, more may be gone than stands there, and device work with it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ LONGEST_CLEARED_BYTES = 2048
 """A lost text that is longer is more than the host event that it says it is; those have 150 to 900 bytes."""
 _OVERWRITTEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]{2}|(.)\1{63}", re.DOTALL)
 """What no profiler writes: control characters beside each other, or 64 times the same byte."""
-_KEYS = ("cat", "name", "pid", "tid", "ts", "dur", "args")
-_KEY = re.compile(rb'"(ph|%s)"%s:' % ("|".join(_KEYS).encode(), SPACE))
-_ARGUMENTS = re.compile(rb'"args"%s:' % SPACE)
+_KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
+_AFTER = rb'"%s(?:,%s"(?:%s)"%s:|\})' % (SPACE, SPACE, "|".join(_KEYS).encode(), SPACE)
+_NAME = re.compile(rb'("name"%s:%s").*?(%s)' % (SPACE, SPACE, _AFTER), re.DOTALL)
+"""A name up to where the next key, or the end of its object, shows that it is over."""
 _PHASE = re.compile(rb'"ph"%s:%s"(.)"' % (SPACE, SPACE))
 _OF_COMPLETE, _OF_OTHERS = {"ph", "name", "pid", "tid", "ts", "dur"}, {"ph", "pid"}
 COMPLETE, METADATA = "X", "M"
@@ -40,7 +40,7 @@ def has_all(phase: str, keys: Iterable[str]) -> bool:
     complete: two pieces of different events do not."""
     found = Counter(keys)
     wanted = _OF_COMPLETE if phase == COMPLETE else _OF_OTHERS
-    once = all(found[key] <= 1 for key in ("ph", *_KEYS))
+    once = all(found[key] <= 1 for key in _KEYS)
     return once and wanted <= found.keys() and (phase == COMPLETE or not found["dur"])
 
 
@@ -48,24 +48,15 @@ def speaks_for_itself(lost: bytes) -> bool:
     """Whether a lost text is one event, and all that was lost. Of those that hold free text, which a writer
     may fail to escape: complete events and metadata.
     """
-    phase = _PHASE.search(lost)
-    if phase is None or not (lost.startswith(b"{") and lost.endswith(b"}")) or is_overwritten(lost):
+    if not lost.startswith(b"{") or is_overwritten(lost):
         return False
-    keys = [key.decode() for key in _KEY.findall(lost)]
-    if phase[1] == b"M":
-        return has_all(METADATA, set(keys))  # its arguments have a name, too
-    return phase[1] == b"X" and has_all(COMPLETE, keys) and _has_sound_arguments(lost)
-
-
-def _has_sound_arguments(event: bytes) -> bool:
-    found = _ARGUMENTS.search(event)
-    if found is None:
-        return True
+    nameless = _NAME.sub(rb"\1\2", lost).decode("utf-8", "replace")
     try:
-        json.JSONDecoder().raw_decode(event[found.end() :].decode("utf-8", "replace").lstrip())
+        members: list[tuple[str, object]] = json.loads(nameless, object_pairs_hook=list)
     except (ValueError, RecursionError):
         return False
-    return True
+    phase = dict(members).get("ph")
+    return phase in (COMPLETE, METADATA) and has_all(str(phase), [key for key, _ in members])
 
 
 def may_hold_device_work(lost: bytes) -> bool:

@@ -122,8 +122,9 @@ def _usable(parts: Parts, start_ns: I64, duration_ns: I64, is_device: Bools) -> 
             count = int(np.count_nonzero(those))
             if count:
                 parts.faults[Fault(f"{whose} {what}", those is of_device, dropped)] += count
-    if missing.any():
-        parts.lacking[Lack.DURATION] += int(np.count_nonzero(missing))
+    for lack, those in ((Lack.DURATION, missing), (Lack.TIME, no_time & (start_ns == MISSING_NS))):
+        if those.any():
+            parts.lacking[lack] += int(np.count_nonzero(those))
     usable: Bools = ~no_time & ~negative & ~endless
     return usable
 

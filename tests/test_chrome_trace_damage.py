@@ -69,7 +69,7 @@ BROKEN_FRAMES = {
 
 
 REPAIRED_BYTES = {"control character": 1, "leading zero": 3}
-TORN = {"missing colon", "cut short", "log line"}
+TORN = {"missing quote", "missing colon", "missing brace", "cut short", "log line"}
 """Where more may be gone than stands there."""
 
 
@@ -320,7 +320,11 @@ def test_of_an_overwritten_stretch_no_byte_less_is_told_than_was_lost(
 
 STARTS = ('"name": "void', '"name": "cudaL', '"ts": 1', '"External id": ', '"ph": "X')
 ENDS = ('"name": "void', '"pid": ', '"dur": ', '"correlation": ', '"tid"')
-LEFT_WHOLE = {('"name": "cudaL', '"name": "void'), ('"ts": 1', '"pid": ')}
+LEFT_WHOLE = {
+    ('"name": "cudaL', '"name": "void'),
+    ('"ts": 1', '"pid": '),
+    ('"External id": ', '"correlation": '),
+}
 """Cuts after which valid JSON is left in which nothing is missing."""
 
 
@@ -343,6 +347,7 @@ def test_of_a_stretch_that_was_cut_out_nobody_says_how_much_it_was(
         (Lack.PHASE, '"ph": "X", ', ""),
         (Lack.NAME, '"name": "void kernel<3>()", ', ""),
         (Lack.NAME, '"name": "cudaLaunchKernel", ', ""),
+        (Lack.TIME, '"ts": 2089.500, ', ""),
         (Lack.DURATION, ', "dur": 5.000', ""),
         (Lack.TRACK, '"pid": 4242, ', ""),
         (Lack.STREAM, '"stream": 7, ', ""),
@@ -391,8 +396,12 @@ HOST = b'{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "
         (HOST.replace(b'"pid": 1, ', b""), True),
         (HOST.replace(b'"pid"', b'"ts": 1, "pid"'), True),
         (HOST + b",\n" + HOST, True),
+        (HOST.replace(b'"tid": 1, "ts": ', b'"tid": 1"ts": '), True),
+        (HOST.replace(b'"dur": 2', b'"dur": ": 7'), True),
         (HOST[:40], True),
         (HOST[40:], True),
+        (b"NaN", True),
+        (b'["ph", "X"]', True),
         (HOST[:-1] + b', "args": {"a": 1}}', False),
         (HOST[:-1] + b', "args": {"a": "b"c"}}', True),
         (b'{"ph": "s", "id": 7, "pid": 1, "ts": 1, "cat": "ac2g"}', True),
