@@ -95,7 +95,7 @@ QUICK = Study(
     mixes=mixes(("short-heavy", "long-heavy"), LONGEST_QUICK),
     concurrency=16,
     repeats=2,
-    seconds=4.0,
+    seconds=3.0,
     warmup_s=1.0,
     cannot=(
         *CANNOT,
