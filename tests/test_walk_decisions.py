@@ -75,6 +75,7 @@ def test_a_part_that_could_not_be_run_is_said_and_weakens_what_follows(part: Par
 def test_a_wait_below_the_hosts_key_proposes_the_key_on_the_device() -> None:
     (proposed, *rest) = candidates("sample-engine", {Part.LAYER2: stacks()})
     assert (proposed.set_, proposed.vs) == ("radix_key=host", "radix_key=device")
+    assert proposed.unblocks == 'engine_graph_replays_total{stage="ar"}'
     (evidence,) = proposed.evidence
     assert "80.0 % [40.0, 100.0] of 300 ticks of ar in _run" in evidence and HOST_KEY in evidence
     assert rest == []

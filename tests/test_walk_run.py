@@ -21,6 +21,7 @@ from perfkit.walk.journal import LOG, PREFIX, Journal, latest_walk, read_journal
 from perfkit.walk.model import Candidate, Decision, Outcome, Part, Way
 from perfkit.walk.profiles import QUICK
 from perfkit.walk.run import People, Walk
+from perfkit.walk.steps import arguments_of
 from perfkit.walk.subject import Investigated
 from tests.command_runs import run as command
 from tests.control_servers import control_server
@@ -269,3 +270,13 @@ def test_what_cannot_be_walked_is_refused(
 ) -> None:
     code, _, err = command(capsys, "investigate", *options, "--investigation", str(tmp_path / "i"))
     assert (code, said in err) == (2, True)
+
+
+def test_layers_4_and_5_get_the_arms_the_proof_and_what_was_prevented() -> None:
+    tried = Candidate("n", "w", ("e",), "h", "x=1", "x=2", ("--engine-preset=optimized",), "ran", "freed")
+    whom = Investigated(options={"data": "text"})
+    a_b = arguments_of(Part.LAYER4, QUICK, whom, "", tried)
+    assert {"--set=x=1", "--vs=x=2", "--engine-preset=optimized", "--data=text"} < set(a_b)
+    assert {"--ran=ran", "--unblocked=freed", f"--pairs={QUICK.pairs}"} < set(a_b)
+    answers = arguments_of(Part.LAYER5, QUICK, whom, "", tried)
+    assert "--counter=ran" in answers and not any(one.startswith("--ran") for one in answers)

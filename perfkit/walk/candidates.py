@@ -34,6 +34,7 @@ class Switch:
     vs: str = ""
     common: tuple[str, ...] = ()
     ran: str = ""
+    unblocks: str = ""
 
 
 def candidates(kind: str, outcomes: Mapping[Part, Outcome]) -> tuple[Candidate, ...]:
@@ -42,7 +43,7 @@ def candidates(kind: str, outcomes: Mapping[Part, Outcome]) -> tuple[Candidate, 
     for switch in SWITCHES:
         evidence = tuple(switch.seen(outcomes)) if switch.kind == kind else ()
         if evidence:
-            arms = (switch.how, switch.set_, switch.vs, switch.common, switch.ran)
+            arms = (switch.how, switch.set_, switch.vs, switch.common, switch.ran, switch.unblocks)
             found.append(Candidate(switch.name, switch.why, evidence, *arms))
     return tuple(sorted(found, key=lambda one: -len(one.evidence)))
 
@@ -134,6 +135,7 @@ SWITCHES: Sequence[Switch] = (
         vs="radix_key=device",
         common=ALL_ON,
         ran='engine_radix_keys_total{where="device"}',
+        unblocks='engine_graph_replays_total{stage="ar"}',
     ),
     Switch(
         BUNDLED,

@@ -123,7 +123,7 @@ class Candidate:
 
     `evidence` names what was seen, in words that the parts printed. `set_` and `vs` are the options of both
     arms (empty: perfkit cannot switch it, `how` says what to do), `common` what both arms have, `ran` a
-    counter that only B moves.
+    counter that only B moves, `unblocks` one of what the change is said to have prevented.
     """
 
     name: str
@@ -134,6 +134,7 @@ class Candidate:
     vs: str = ""
     common: tuple[str, ...] = ()
     ran: str = ""
+    unblocks: str = ""
 
     @property
     def runs(self) -> bool:

@@ -48,6 +48,10 @@ def _of_change(part: Part, profile: Profile, whom: Investigated, candidate: Cand
     if part is Part.LAYER4:
         amount = [f"--pairs={profile.pairs}", f"--at={profile.load}"]
         passes = [f"--seconds={profile.pass_s:g}", f"--warmup={profile.warmup_s:g}"]
-        return [*arms, *amount, *passes, *([f"--ran={candidate.ran}"] if candidate.ran else [])]
-    counter = [f"--counter={candidate.ran}"] if candidate.ran else []
-    return [*arms, f"--concurrency={profile.concurrencies}", *counter]
+        unblocked = _if_said("--unblocked", candidate.unblocks)
+        return [*arms, *amount, *passes, *_if_said("--ran", candidate.ran), *unblocked]
+    return [*arms, f"--concurrency={profile.concurrencies}", *_if_said("--counter", candidate.ran)]
+
+
+def _if_said(option: str, value: str) -> list[str]:
+    return [f"{option}={value}"] if value else []
