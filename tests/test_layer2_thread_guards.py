@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -181,3 +182,16 @@ def test_pk232_two_modes_that_contradict_each_other(ticks: int, fires: bool) -> 
     spins = checked([*spin, *captures(3, stack(LOOP, ticks), mode=Mode.ACTIVE)], "PK232")
     assert spins and not spins.fired
     assert checked(idle, "PK232") is None
+
+
+def test_pk233_one_file_under_several_names_is_no_repeat() -> None:
+    def files(*sums: str, stacks: Sequence[Stack] = BUSY) -> list[Capture]:
+        some = captures(len(sums), *stacks)
+        return [replace(one, recorded=replace(one.recorded, sha256=at)) for one, at in zip(some, sums, strict=True)]
+
+    found = checked(files("a", "b", "a"), "PK233")
+    assert found and found.fired and found.effect is Effect.DIRECTIONAL
+    assert found.message == "c0.raw and c2.raw: byte for byte the same"
+    assert effect(files("a", "b", "c"), "PK233") is None
+    still = (stack(QUEUE, 499), stack(SELECT, 499, OTHER))
+    assert effect(files("a", "a", stacks=still), "PK233") is None, "threads that never move"

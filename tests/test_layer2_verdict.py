@@ -259,3 +259,61 @@ def test_a_wait_that_is_not_half_of_the_looks_still_leads_where_it_waits() -> No
     assert result.verdict.word == "blocked" and "works on a CPU for 19.0 %" in result.verdict.because
     assert "waiting for device sync from copy (/srv/a/engine.py:61)" in result.verdict.because
     assert "Layer 1" in result.verdict.next_step and "--native" not in result.verdict.next_step
+
+
+def line_advice(of: list[Capture]) -> str:
+    (line,) = [f for f in judge(of).findings if f.statement.startswith("/srv/a/engine.py:14")]
+    return line.recommendation
+
+
+def test_what_a_line_can_win_is_of_the_threads_time_and_by_the_upper_end() -> None:
+    """290 of 499 looks on a CPU, all at one line: 58.1 % [55.6, 60.6] of the time, not all of it."""
+    active = watched(3, stack(BURN, 290), mode=Mode.ACTIVE)
+    assert "Without it the thread gets 153.8 % faster at most" in line_advice(active)
+    idle = watched(3, stack(BURN, 250), stack(FULL, 249))
+    assert line_advice(idle).startswith("Without it the thread gets 111.1 % faster")
+    assert line_advice(watched(3, stack(BURN, 499))) == "It may be all that the thread does"
+
+
+@pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.UNKNOWN])
+def test_what_a_line_can_win_is_not_told_where_nobody_knows_its_share_of_time(mode: Mode) -> None:
+    assert line_advice(captures(3, stack(BURN, 300), mode=mode, log=None)) == (
+        "how much of the thread's time that is, these captures do not tell"
+    )
+
+
+def test_the_lock_alone_does_not_say_that_a_line_blocks() -> None:
+    """NumPy computes without the interpreter's lock."""
+    some = [*watched(3, stack(BURN, 499)), *watched(3, stack(FULL, 20), stack(BURN, 5), mode=Mode.GIL)]
+    assert "blocks" not in line_advice(some)
+    assert line_advice(watched(3, stack(BURN, 400), mode=Mode.GIL)).startswith("it holds the lock there for")
+
+
+def beside_a_still_pool(main: int) -> list[Stack]:
+    """A main thread with so many looks at work, and a pool that stands in `queue.SimpleQueue.get`, which is C."""
+    work = [stack("main /srv/a/m.py 1;step /srv/a/m.py 9", main)]
+    waits = [stack("main /srv/a/m.py 1;Queue.get queue.py 171", 499 - main)]
+    pool = [
+        stack("run /srv/a/p.py 7;next_task /srv/a/p.py 9", 499, ThreadName(str(n), f"pool-{n}"))
+        for n in range(20, 24)
+    ]
+    return [*work, *waits, *pool]
+
+
+def test_a_thread_that_never_moves_is_not_chosen_before_one_that_works() -> None:
+    thread = judge(watched(3, *beside_a_still_pool(300))).sections["thread"]
+    assert thread["scope"] == "MainThread in main"
+    assert thread["why"] == "of 5 threads it has most ticks outside of waits and is not always at one line"
+    some = [*watched(3, *beside_a_still_pool(200))]
+    assert judge(some).verdict.word == "undecided", "no firm word on a waiting thread beside one that may burn"
+
+
+def test_a_thread_that_was_never_found_on_a_cpu_is_blocked() -> None:
+    running = stack("main /srv/a/m.py 1;step /srv/a/m.py 9", 290)
+    some = [*watched(3, *beside_a_still_pool(300)), *watched(3, running, mode=Mode.ACTIVE)]
+    result = judge(some, choice=Choice(thread="pool-20"))
+    assert result.verdict.word == "blocked" and "works on a CPU for 0.0 % [0.0, " in result.verdict.because
+    assert judge(some).sections["thread"]["scope"] == "MainThread in main"
+    elsewhere = stack("main /srv/a/m.py 1;step /srv/a/m.py 9", 290, ThreadName("99", "MainThread"))
+    other = [*watched(3, *beside_a_still_pool(300)), *watched(3, elsewhere, mode=Mode.ACTIVE)]
+    assert judge(other, choice=Choice(thread="pool-20")).verdict.word == "undecided", "another process"

@@ -231,6 +231,38 @@ def test_pk417_an_id_that_comes_again_is_another_request(tmp_path: Path) -> None
     assert not of(tmp_path, again_later("a", "b"), "PK417").fired
 
 
+def overlapping(ids: int, own: int = 0) -> list[Line]:
+    """Requests of 100 ms, one each 20 ms, which share so few ids; then as many with an id of their own."""
+    shared = [one for n in range(40) for one in asr_request(f"u{n % ids}", n * 20)]
+    return shared + [one for n in range(own) for one in asr_request(f"own{n}", 1000 + n * 20)]
+
+
+def test_pk417_ids_of_two_requests_under_way_give_no_times(tmp_path: Path) -> None:
+    """Paired by guess, four ids would make 20 ms of each request that takes 100."""
+    result = judged(written(tmp_path / "e.jsonl", overlapping(4)))
+    assert result.verdict.word == "void" and "40 share an id with another that was under way" in (
+        result.verdict.because
+    )
+    some = judged(written(tmp_path / "f.jsonl", overlapping(4, own=60)))
+    found = checked(some, "PK417")
+    assert found.fired and found.effect is Effect.DIRECTIONAL and "40 of 100 left out" in found.message
+    (run,) = some.sections["runs"]
+    assert (run["requests"]["complete"], run["e2e_ms"]["mean"]) == (60, 100)
+    apart = of(tmp_path, overlapping(8), "PK417")
+    assert apart.fired and apart.effect is Effect.NOTE and "left out" not in apart.message
+
+
+def test_pk417_one_that_was_given_up_and_tried_again_is_a_note(tmp_path: Path) -> None:
+    given_up = asr_request("own3", 1030)[:4]
+    found = of(tmp_path, overlapping(40, own=60) + given_up, "PK417")
+    assert found.fired and found.effect is Effect.NOTE and "2 of 101 left out" in found.message
+
+
+def test_pk417_a_file_given_twice_gives_no_times(tmp_path: Path) -> None:
+    paths = [written(tmp_path / name, asr_run(30)) for name in ("a.jsonl", "b.jsonl")]
+    assert judged(*paths).verdict.word == "void"
+
+
 def test_pk417_without_a_coordinator_an_answered_request_may_come_again(tmp_path: Path) -> None:
     lines = [one for one in again_later("a", "a") if one["stage"] != "coordinator"]
     found = of(tmp_path, lines, "PK417")

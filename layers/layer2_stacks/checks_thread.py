@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from layers.evidence.guard import Effect, Outcome
@@ -203,3 +204,15 @@ def modes_contradict(facts: Facts) -> Outcome | None:
     off_cpu = sum(part.hits for part in idle.waits if part.name not in ON_A_CPU) / idle.total_ticks
     text = f"waits off the CPU {pct(off_cpu)} (--idle), runs {pct(running)} (without)"
     return Outcome(off_cpu + running > 1 + KERNEL_LIMIT, text)
+
+
+def copies(facts: Facts) -> Outcome:
+    """Files whose stacks all have the same count are left out: threads that never move leave such ones alike."""
+    names = defaultdict[str, list[str]](list)
+    for captured in facts.captures:
+        recorded = captured.capture.recorded
+        if recorded.sha256 and len({stack.count for stack in recorded.stacks}) > 1:
+            names[recorded.sha256].append(captured.capture.name)
+    same = [" and ".join(paths) for paths in names.values() if len(paths) > 1]
+    text = f"{first_few(same)}: byte for byte the same" if same else "no two captures are the same file"
+    return Outcome(bool(same), text)

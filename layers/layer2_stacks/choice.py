@@ -15,6 +15,8 @@ from layers.layer2_stacks.entries import LOOPS
 from layers.layer2_stacks.model import Capture, Scope, ScopeAnalysis, StackAnalysis
 from parsers.errors import UsageError
 
+MOSTLY = 0.5
+"""Of a thread's looks: with more of them in waits it is no rival of a thread that never moves."""
 NAMED = 8
 """Threads that a refusal names."""
 
@@ -37,7 +39,7 @@ def choose(
     used_s: Mapping[str, float] | None = None,
 ) -> tuple[ScopeAnalysis, str]:
     """The scope and why. `used_s` is CPU time by thread id where the kernel's count was read (`cpu_seconds`);
-    else `active` captures tell who is on a CPU. UsageError where nothing fits the choice."""
+    else `active` captures (or those of the lock) tell who is on a CPU. UsageError where nothing fits the choice."""
     used_s = used_s or {}
     asked = [s for s in scopes if _fits(s.scope, choice)]
     if not asked:
@@ -48,6 +50,7 @@ def choose(
         key=lambda s: (
             is_loop_scope(s.scope),
             _used_s(s.scope, used_s),
+            active is None and _moves(s),
             _work(s, active),
             s.total_ticks,
             _is_main(s),
@@ -61,7 +64,10 @@ def choose(
         return best, "there is no other"
     if _used_s(best.scope, used_s):
         return best, f"by the kernel's count it used most CPU time of {counted(len(scopes), 'thread')}"
-    return best, f"it has most ticks outside of waits of {counted(len(scopes), 'thread')}"
+    of = counted(len(scopes), "thread")
+    if active is None and _moves(best) and not all(map(_moves, scopes)):
+        return best, f"of {of} it has most ticks outside of waits and is not always at one line"
+    return best, f"it has most ticks outside of waits of {of}"
 
 
 def is_loop_scope(scope: Scope) -> bool:
@@ -115,6 +121,13 @@ def cpu_seconds(captures: Iterable[Capture]) -> dict[str, float]:
 
 def _used_s(scope: Scope, used_s: Mapping[str, float]) -> float:
     return sum(used_s.get(thread_id, 0.0) for thread_id in scope.thread_ids)
+
+
+def _moves(scope: ScopeAnalysis) -> bool:
+    """Outside of waits for most of its looks, and at more than one line: one that always stands at the same
+    line may as well be blocked there, in a call of C that no frame shows (`queue.SimpleQueue.get`)."""
+    still = any(row.share.hits == scope.total_ticks for row in scope.lines)
+    return not still and scope.waiting.value <= MOSTLY
 
 
 def _work(scope: ScopeAnalysis, active: StackAnalysis | None) -> int:

@@ -17,7 +17,7 @@ from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
 from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
 from layers.layer2_stacks.guards_capture import NO_LOG
-from layers.layer2_stacks.model import Row, ScopeAnalysis
+from layers.layer2_stacks.model import Row, ScopeAnalysis, Share
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import called_from, counts, interval, line
 from layers.layer2_stacks.words import STANDS_OUT, Word, deciding, mostly_waits, poorest, word_of
@@ -26,6 +26,8 @@ NO_WORD = "the captures do not tell which word it is"
 UNTOLD = f"strong but for {NO_LOG.title}: whether the profiler kept up is not told"
 WORKS = 0.5
 """Of a line's time: on a CPU for more, it mostly works there; for less, it mostly waits in a call."""
+ALL_OF_IT = 0.01
+"""Where less is left, Amdahl's law gives a hundredfold and more: no number that helps."""
 LINES_TOLD = 3
 """Findings on single lines; the table has more."""
 
@@ -144,18 +146,30 @@ def _line_advice(row: Row, reading: Reading) -> str:
     if row.wait is not None:
         return AFTER_WAIT[row.wait]
     running = reading.lines.get(named.key_of(row))
-    if running is None:
-        return f"without it this thread gets {_faster(row)} faster at most"
+    if running is None or reading.on_cpu is None:
+        return _untimed_advice(row, reading, running)
+    if reading.idle is None:
+        return f"it works there: {interval(running)} of the time on a CPU. {_gain(running)}"
     half = WORKS * row.share.value
     if running.high <= half:
         return f"it blocks there: on a CPU it is for {interval(running)} of the time. What does it call in C?"
     if running.low < half:
         return f"on a CPU it is for {interval(running)} of the time: part of it may be a call that blocks"
-    faster = f"Without it the thread gets {_faster(row)} faster at most"
-    return f"it works there: {interval(running)} of the time on a CPU. {faster}"
+    return f"it works there: {interval(running)} of the time on a CPU. {_gain(row.share)}"
 
 
-def _faster(row: Row) -> str:
-    """Amdahl's law; a line that holds everything leaves no thread to be faster."""
-    left = 1.0 - row.share.value
-    return limit(round(1 / left - 1, 3)) if left > 0 else "no end of times"
+def _untimed_advice(row: Row, reading: Reading, lock: Share | None) -> str:
+    """Where no capture tells what the line holds of a CPU: a share of CPU time is none of the thread's time."""
+    if reading.idle is not None:
+        return _gain(row.share)
+    if lock is not None:
+        return f"it holds the lock there for {interval(lock)} of the time. {_gain(lock)}"
+    return "how much of the thread's time that is, these captures do not tell"
+
+
+def _gain(share: Share) -> str:
+    """Amdahl's law for a line's share of the thread's time, by the upper end of its interval."""
+    left = 1.0 - share.high
+    if left < ALL_OF_IT:
+        return "It may be all that the thread does"
+    return f"Without it the thread gets {limit(round(1 / left - 1, 3))} faster at most"

@@ -244,8 +244,21 @@ MODES_CONTRADICT = Guard(
     check=checks.modes_contradict,
 )
 
+COPIES = Guard(
+    code="PK233",
+    name="captures-are-copies",
+    layer="layer2",
+    effect=Effect.DIRECTIONAL,
+    sees="Several captures that agree perfectly.",
+    cause="One file under several names: copied, linked, or written again.",
+    detection="Captures that are the same byte for byte, though their stacks were not hit equally often.",
+    remedy="Give each capture once; repeats are captures of their own.",
+    source="perfkit's choice: py-spy writes stacks in random order, and counts vary between captures.",
+    check=checks.copies,
+)
+
 THREAD_GUARDS: tuple[Guard[Facts], ...] = (
     *(LOAD_NOT_KNOWN, INHERITED_LOOP, THREADS_NOT_RECORDED, SHORT_FILE_NAMES, SEVERAL_MODES, FEW_TICKS),
     *(CAPTURES_DISAGREE, SEVERAL_CALLERS, WRONG_PROCESS, PROFILERS_DIFFER, BUSY_SPIN, TORN_STACKS),
-    *(WORK_OR_WAIT, KERNEL_DISAGREES, SEVERAL_WORKERS, MODES_CONTRADICT),
+    *(WORK_OR_WAIT, KERNEL_DISAGREES, SEVERAL_WORKERS, MODES_CONTRADICT, COPIES),
 )

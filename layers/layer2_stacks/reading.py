@@ -61,13 +61,15 @@ def read(analyses: Sequence[StackAnalysis], choice: Choice) -> Reading | None:
         return None
     chief = next(by_mode[mode] for mode in CHIEF if mode in by_mode)
     used_s = cpu_seconds(capture for analysis in analyses for capture in analysis.captures)
-    chosen, why = choose(chief.scopes, choice, by_mode.get(Mode.ACTIVE), used_s)
+    running = by_mode.get(Mode.ACTIVE) or by_mode.get(Mode.GIL)
+    chosen, why = choose(chief.scopes, choice, running, used_s)
     scopes = {
         mode: found
         for mode, analysis in by_mode.items()
         if (found := same_thread(chosen.scope, analysis.scopes)) is not None
     }
     cpu, lock = (_timed(by_mode, scopes, mode) for mode in (Mode.ACTIVE, Mode.GIL))
+    cpu = cpu or _never_seen(by_mode, chosen.scope)
     timed = cpu or lock
     return Reading(
         scope=chosen.scope,
@@ -83,17 +85,21 @@ def read(analyses: Sequence[StackAnalysis], choice: Choice) -> Reading | None:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A scope's ticks against the looks that were taken."""
+    """A scope's ticks against the looks that were taken; no scope: not one look found it."""
 
-    scope: ScopeAnalysis
+    scope: ScopeAnalysis | None
     looks: Sequence[int]
 
     def work(self) -> Share:
+        if self.scope is None:
+            return estimate([0] * len(self.looks), self.looks)
         waits = hits_of(self.scope.waiting, self.scope.ticks)
         return estimate([n - w for n, w in zip(self.scope.ticks, waits, strict=True)], self.looks)
 
     def rows(self, of: Callable[[ScopeAnalysis], Iterable[Row]]) -> dict[RowKey, Share]:
         """Those that wait are left out: a spin is on a CPU and does no work."""
+        if self.scope is None:
+            return {}
         return {
             (row.where, row.function): estimate(hits_of(row.share, self.scope.ticks), self.looks)
             for row in of(self.scope)
@@ -107,12 +113,32 @@ def _timed(
     """None where some capture's number of looks is not told, or cannot be right."""
     if mode not in scopes:
         return None
-    looks = [_looks(capture) for capture in by_mode[mode].captures]
-    known = [n for n in looks if n]
-    ticks = scopes[mode].ticks
-    if len(known) < len(looks) or any(n > most for n, most in zip(ticks, known, strict=True)):
+    known, ticks = _known_looks(by_mode[mode]), scopes[mode].ticks
+    if known is None or any(n > most for n, most in zip(ticks, known, strict=True)):
         return None
     return _Timed(scopes[mode], known)
+
+
+def _never_seen(by_mode: Mapping[Mode, StackAnalysis], scope: Scope) -> _Timed | None:
+    """A thread that captures without --idle of the same process never found on a CPU; None where it may only
+    have another name or id there."""
+    if Mode.ACTIVE not in by_mode or Mode.IDLE not in by_mode or not scope.thread_ids:
+        return None
+    all_ids = {i for other in by_mode[Mode.IDLE].scopes for i in other.scope.thread_ids}
+    there = [other.scope for other in by_mode[Mode.ACTIVE].scopes]
+    same_process = any(all_ids.intersection(other.thread_ids) for other in there)
+    alike = any(
+        set(scope.thread_ids).intersection(other.thread_ids) or other.thread_name == scope.thread_name
+        for other in there
+    )
+    known = _known_looks(by_mode[Mode.ACTIVE])
+    return _Timed(None, known) if same_process and not alike and known is not None else None
+
+
+def _known_looks(analysis: StackAnalysis) -> list[int] | None:
+    """How many looks each capture took; None where one does not tell."""
+    looks = [_looks(capture) for capture in analysis.captures]
+    return [n for n in looks if n] if all(looks) else None
 
 
 def _looks(capture: Capture) -> int | None:

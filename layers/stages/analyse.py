@@ -96,7 +96,9 @@ def _ledgers(
         if ledger is not None:
             ledgers.append((run, ledger))
         else:
-            empty.append(f"{run.run or 'the run'}: {counted(len(run.requests), 'request')}, none complete")
+            why = f"; {run.mixed:,} share an id with another that was under way" if run.mixed else ""
+            seen = counted(len(run.requests), "request")
+            empty.append(f"{run.run or 'the run'}: {seen}, none complete{why}")
     return ledgers, tuple(empty)
 
 

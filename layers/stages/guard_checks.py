@@ -30,6 +30,8 @@ PAUSE_LIMIT = 0.20
 SILENCE_MS = 1000.0
 SILENT_LIMIT = 0.10
 """perfkit's choice, of the time of requests: as much as the residual may be."""
+MIXED_LIMIT = 0.05
+"""perfkit's choice, of requests: a few that were given up and tried again hardly change who is left."""
 NS_PER_MS = 1e6
 
 
@@ -189,4 +191,7 @@ def reused_ids(run: RunLedger) -> Outcome | None:
     if not run.of_events:
         return None
     text = f"{counted(run.reused_ids, 'request')} with the id of an earlier one"
-    return Outcome(run.reused_ids > 0, text)
+    if run.mixed:
+        text += f"; {run.mixed:,} of {run.counts.all:,} left out, whose events may be those of another"
+    few = run.mixed <= MIXED_LIMIT * run.counts.all
+    return Outcome(run.reused_ids > 0, text, Effect.NOTE if few else None)

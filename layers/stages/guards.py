@@ -14,6 +14,7 @@ from layers.stages.guard_checks import (
     HOP_LIMIT,
     LIGHT_LOAD,
     LOST_LIMIT,
+    MIXED_LIMIT,
     PAUSE_LIMIT,
     RESIDUAL_LIMIT,
     SILENT_LIMIT,
@@ -270,13 +271,14 @@ REUSED_IDS = Guard(
     code="PK417",
     name="request-id-reused",
     layer="stages",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="Requests that take as long as the time between two loads.",
     cause="A client that numbers its requests from 0, run twice under one run id; or one that tries a "
-    "refused request again under its id.",
+    "refused request again under its id; or ids that name a user or a session, not a request.",
     detection="A request is admitted again under its id, or received again after it was answered. Each time "
-    "counts as a request of its own.",
-    remedy="Nothing, where they were told apart; ids that are unique where two lives overlap.",
+    "counts as a request of its own. One that begins before an earlier one of its id has ended is left out, "
+    f"and so is that one: nobody knows whose events are whose. A note where these are up to {limit(MIXED_LIMIT)}.",
+    remedy="Nothing, where they were told apart; else an id of its own for each request.",
     source="Events name a request by the id that the client chose, where the server takes it over.",
     check=checks.reused_ids,
 )

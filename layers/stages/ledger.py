@@ -76,6 +76,7 @@ def ledger_of(run: TimedRun, artifacts: Sequence[Artifact]) -> RunLedger | None:
         silence_share=_silent_ns(whole, run.silence) / total_ns,
         idle_share=1 - union_ns((r.start_ns, r.end_ns) for r in run.requests) / window_ns,
         reused_ids=run.reused_ids,
+        mixed=run.mixed,
         pids=run.pids,
         began_ns=run.start_ns if run.start_ns > EPOCH_NS else None,
         ended_ns=run.end_ns if run.start_ns > EPOCH_NS else None,

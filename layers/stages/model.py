@@ -269,9 +269,9 @@ class RunLedger:
     before waits and waits before hops (`SPLIT`); with the residual it adds up to 1. `overlap_share`: by how
     much intervals that run at once exceed the time that they cover. `silence_share`: of the time of
     requests, in the longest silence; `idle_share`: of the window, without any request; `reused_ids`: requests
-    whose id an earlier one had. `enclosing`: times that hold those of `rows` and are in no share. `pids`: the
-    processes that log each stage's events; `began_ns`, `ended_ns`: the first and the last event, where its
-    clock counts from 1970.
+    whose id an earlier one had, `mixed`: those whose events may be another's of their id. `enclosing`: times
+    that hold those of `rows` and are in no share. `pids`: the processes that log each stage's events;
+    `began_ns`, `ended_ns`: the first and the last event, where its clock counts from 1970.
     """
 
     run: str
@@ -296,6 +296,7 @@ class RunLedger:
     silence_share: float = 0.0
     idle_share: float = 0.0
     reused_ids: int = 0
+    mixed: int = 0
     first_output_ends_prefill: bool = False
     source: Source = Source.EVENTS
     tail: Tail | None = None

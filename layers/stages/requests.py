@@ -3,7 +3,8 @@
 A request spans from its admission to its answer where the coordinator logs them, else from its first to its
 last event. Refused ones are told by their status. Where the log has none, a request that never got any work
 while several later ones did was let go without work: refused, or given up by its client. An id that begins
-again after its end (a client that numbers its requests, twice) is another request.
+again after its end (a client that numbers its requests, twice) is another request. One that begins again
+before its end mixes two: whose events are whose nobody knows, and both count as cut.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from layers.stages import vocabulary as words
 from layers.stages.model import WORK, Interval, Kind, Outcome, TimedRequest
@@ -46,6 +47,7 @@ class TimedRun:
     negative_hops: int
     silence: tuple[int, int]
     reused_ids: int = 0
+    mixed: int = 0
     length_unit: str = ""
     pids: Mapping[str, tuple[int, ...]] | None = None
 
@@ -72,22 +74,24 @@ def _timed_run(run: str, events: Sequence[StageEvent], intended_ms: Mapping[str,
     bounds = _Bounds(
         *(any(event.name == name for event in events) for name in (words.ADMITTED, words.ANSWERED))
     )
-    lives = [(name, own) for id, all_of in by_request.items() for name, own in _lives(id, all_of, bounds)]
+    lives = [life for id, all_of in by_request.items() for life in _lives(id, all_of, bounds)]
     unit = _length_unit(events)
     requests, waiting, negative = [], set(), 0
-    for request, own in lives:
+    for request, own, mixed in lives:
         intervals, negative_hops = pair(own, rules)
         parts = [part for interval in intervals for part in _split(interval, intended_ms)]
-        requests.append(replace(_timed(request, own, parts, bounds), length=_length(own, unit)))
+        timed_one = replace(_timed(request, own, parts, bounds), length=_length(own, unit))
+        requests.append(replace(timed_one, outcome=Outcome.CUT) if mixed else timed_one)
         negative += negative_hops
-        if all(plain(event.name) in ARRIVALS for event in own):
+        if not mixed and all(plain(event.name) in ARRIVALS for event in own):
             waiting.add(request)
     timed = _without_work(requests, waiting)
     silence = _longest_silence(timed, events)
     again = len(lives) - len(by_request)
     begin_ns, end_ns = events[0].at_ns, events[-1].at_ns
     pids = _pids(events)
-    return TimedRun(run, tuple(timed), begin_ns, end_ns, rules, negative, silence, again, unit, pids)
+    unclear = sum(mixed for *_, mixed in lives)
+    return TimedRun(run, tuple(timed), begin_ns, end_ns, rules, negative, silence, again, unclear, unit, pids)
 
 
 def _pids(events: Iterable[StageEvent]) -> dict[str, tuple[int, ...]]:
@@ -120,8 +124,9 @@ class _Bounds:
 
 def _lives(
     request: str, events: Sequence[StageEvent], bounds: _Bounds
-) -> list[tuple[str, Sequence[StageEvent]]]:
-    """The events of one id as those of each request that had it, the later ones named apart."""
+) -> list[tuple[str, Sequence[StageEvent], bool]]:
+    """The events of one id as those of each request that had it, the later ones named apart; whether they
+    may be another's too."""
     first, starts, begun, over = events[0], [0], False, False
     for place, event in enumerate(events):
         if bounds.admitted:
@@ -133,7 +138,26 @@ def _lives(
         over = not again and (over or event.name == words.ANSWERED or event.terminal)
     spans = list(pairwise([*starts, len(events)]))
     names = [request, *(f"{request} ({number})" for number in range(2, len(spans) + 1))]
-    return [(name, events[begin:end]) for name, (begin, end) in zip(names, spans, strict=True)]
+    lives = [events[begin:end] for begin, end in spans]
+    return list(zip(names, lives, _mixed(lives, bounds), strict=True))
+
+
+def _mixed(lives: Sequence[Sequence[StageEvent]], bounds: _Bounds) -> list[bool]:
+    """Those that began before all earlier ones of their id had ended, or had not ended when the next began:
+    ends are counted, since an answer may be that of an earlier one. Where no answer is logged nothing tells."""
+    if not bounds.answered:
+        return [False] * len(lives)
+    left_open = list(accumulate((1 - _ends(life) for life in lives), lambda left, more: max(0, left + more)))
+    return [
+        before > 0 or (after > 0 and at < len(lives))
+        for at, (before, after) in enumerate(pairwise([0, *left_open]), start=1)
+    ]
+
+
+def _ends(life: Iterable[StageEvent]) -> int:
+    """How many answers it holds; a refusal or a failure without one is an end, too."""
+    answers = sum(event.name == words.ANSWERED for event in life)
+    return answers or int(any(event.failure or plain(event.name) == words.SHED for event in life))
 
 
 def _split(interval: Interval, intended_ms: Mapping[str, float]) -> list[Interval]:
