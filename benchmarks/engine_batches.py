@@ -152,9 +152,7 @@ def rounds(bench: Bench, count: int) -> Found:
 def report(found: Found) -> None:
     print(f"{'stage':9}{'batch':>6}{'ms a launch':>13}{'items/s':>9}   over batch {BATCHES[0]}")
     for stage in STAGES:
-        speeds = {
-            batch: [batch / took_ms * MS_PER_S for took_ms in found[stage, batch]] for batch in BATCHES
-        }
+        speeds = {batch: [batch / took_ms * MS_PER_S for took_ms in found[stage, batch]] for batch in BATCHES}
         for batch, items_per_s in speeds.items():
             gains = [one / other for one, other in zip(items_per_s, speeds[BATCHES[0]], strict=True)]
             print(

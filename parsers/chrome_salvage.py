@@ -221,9 +221,7 @@ class _Reader:
         lost = self._text[start:end].rstrip(_SEPARATING)
         events = events_in(lost) - (self._saved.bearing is Bearing.ASTRAY)
         hides, torn = may_hold_device_work(lost), not speaks_for_itself(lost)
-        self._saved.losses.append(
-            Loss(LOST, self._offset + start, len(lost), events, hides, at_least=torn)
-        )
+        self._saved.losses.append(Loss(LOST, self._offset + start, len(lost), events, hides, at_least=torn))
         inside = end == len(self._text) and not self._whole
         self._saved.bearing = Bearing.ASTRAY if inside else Bearing.UNSURE
         self._at = _skip(_BETWEEN, self._text, end)

@@ -187,7 +187,10 @@ def test_pk232_two_modes_that_contradict_each_other(ticks: int, fires: bool) -> 
 def test_pk233_one_file_under_several_names_is_no_repeat() -> None:
     def files(*sums: str, stacks: Sequence[Stack] = BUSY) -> list[Capture]:
         some = captures(len(sums), *stacks)
-        return [replace(one, recorded=replace(one.recorded, sha256=at)) for one, at in zip(some, sums, strict=True)]
+        return [
+            replace(one, recorded=replace(one.recorded, sha256=at))
+            for one, at in zip(some, sums, strict=True)
+        ]
 
     found = checked(files("a", "b", "a"), "PK233")
     assert found and found.fired and found.effect is Effect.DIRECTIONAL

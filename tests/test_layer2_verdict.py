@@ -290,7 +290,7 @@ def test_the_lock_alone_does_not_say_that_a_line_blocks() -> None:
 
 
 def beside_a_still_pool(main: int) -> list[Stack]:
-    """A main thread with so many looks at work, and a pool that stands in `queue.SimpleQueue.get`, which is C."""
+    """A main thread with so many looks at work, and a pool in `queue.SimpleQueue.get`, which is C."""
     work = [stack("main /srv/a/m.py 1;step /srv/a/m.py 9", main)]
     waits = [stack("main /srv/a/m.py 1;Queue.get queue.py 171", 499 - main)]
     pool = [
@@ -305,7 +305,7 @@ def test_a_thread_that_never_moves_is_not_chosen_before_one_that_works() -> None
     assert thread["scope"] == "MainThread in main"
     assert thread["why"] == "of 5 threads it has most ticks outside of waits and is not always at one line"
     some = [*watched(3, *beside_a_still_pool(200))]
-    assert judge(some).verdict.word == "undecided", "no firm word on a waiting thread beside one that may burn"
+    assert judge(some).verdict.word == "undecided", "no firm word beside one that may burn"
 
 
 def test_a_thread_that_was_never_found_on_a_cpu_is_blocked() -> None:

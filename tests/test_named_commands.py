@@ -37,4 +37,3 @@ def test_advice_names_commands_that_there_are() -> None:
     modules = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py")]
     found = {word for path in modules for text in texts(path) for word in named.findall(text)}
     assert len(found) > 5 and found <= BY_NAME.keys()
-

@@ -1,8 +1,8 @@
 """Who runs together: when waiting requests may join the running batch, and how many.
 
-    continuous   as soon as there is a free slot; `prefill_coalesce` and `recompose_interval_ms` make them
-                 come in groups, so that the running batch is disturbed less often
-    static       a new batch is let in whole when the last one has ended with its longest member
+continuous   as soon as there is a free slot; `prefill_coalesce` and `recompose_interval_ms` make them
+             come in groups, so that the running batch is disturbed less often
+static       a new batch is let in whole when the last one has ended with its longest member
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The three scheduling policies: how two stages share the engine's time, and who goes first.
 
-    unified                    one thread, one queue, one batch size: the decoder stands while its frames are
-                               spoken
-    per-stage                  each stage has its thread, queue and batch limit; first come, first served
-    per-stage-length-aware     the same, but shorter work overtakes longer work, up to a bounded wait
+unified                    one thread, one queue, one batch size: the decoder stands while its frames are
+                           spoken
+per-stage                  each stage has its thread, queue and batch limit; first come, first served
+per-stage-length-aware     the same, but shorter work overtakes longer work, up to a bounded wait
 """
 
 from __future__ import annotations
