@@ -277,7 +277,7 @@ REUSED_IDS = Guard(
     "refused request again under its id; or ids that name a user or a session, not a request.",
     detection="A request is admitted again under its id, or received again after it was answered. Each time "
     "counts as a request of its own. One that begins before an earlier one of its id has ended is left out, "
-    f"and so is that one: nobody knows whose events are whose. A note where these are up to {limit(MIXED_LIMIT)}.",
+    f"and so is that one: nobody knows whose events are whose. A note up to {limit(MIXED_LIMIT)} of such.",
     remedy="Nothing, where they were told apart; else an id of its own for each request.",
     source="Events name a request by the id that the client chose, where the server takes it over.",
     check=checks.reused_ids,

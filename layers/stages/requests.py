@@ -144,7 +144,7 @@ def _lives(
 
 def _mixed(lives: Sequence[Sequence[StageEvent]], bounds: _Bounds) -> list[bool]:
     """Those that began before all earlier ones of their id had ended, or had not ended when the next began:
-    ends are counted, since an answer may be that of an earlier one. Where no answer is logged nothing tells."""
+    ends are counted, since an answer may be an earlier one's. Where no answer is logged nothing tells."""
     if not bounds.answered:
         return [False] * len(lives)
     left_open = list(accumulate((1 - _ends(life) for life in lives), lambda left, more: max(0, left + more)))
