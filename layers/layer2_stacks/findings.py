@@ -159,7 +159,7 @@ def _line_advice(row: Row, reading: Reading) -> str:
 
 
 def _untimed_advice(row: Row, reading: Reading, lock: Share | None) -> str:
-    """Where no capture tells what the line holds of a CPU: a share of CPU time is none of the thread's time."""
+    """Where no capture tells what the line holds of a CPU; a share of CPU time is none of the thread's."""
     if reading.idle is not None:
         return _gain(row.share)
     if lock is not None:
