@@ -207,7 +207,7 @@ def modes_contradict(facts: Facts) -> Outcome | None:
 
 
 def copies(facts: Facts) -> Outcome:
-    """Files whose stacks all have the same count are left out: threads that never move leave such ones alike."""
+    """Files whose stacks all have the same count are left out: threads that never move write them alike."""
     names = defaultdict[str, list[str]](list)
     for captured in facts.captures:
         recorded = captured.capture.recorded

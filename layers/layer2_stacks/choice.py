@@ -39,7 +39,7 @@ def choose(
     used_s: Mapping[str, float] | None = None,
 ) -> tuple[ScopeAnalysis, str]:
     """The scope and why. `used_s` is CPU time by thread id where the kernel's count was read (`cpu_seconds`);
-    else `active` captures (or those of the lock) tell who is on a CPU. UsageError where nothing fits the choice."""
+    else `active` captures (or those of the lock) tell who is on a CPU. UsageError where nothing fits."""
     used_s = used_s or {}
     asked = [s for s in scopes if _fits(s.scope, choice)]
     if not asked:
