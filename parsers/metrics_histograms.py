@@ -67,7 +67,7 @@ def read_metrics_file(path: str) -> MetricsFile:
         sha256, size_bytes = lines.finish()
     if not texts or not any(map(is_prometheus, texts[:2])):
         raise UnreadableInput(f"{path}: no page of metrics. Expected {EXPECTED}")
-    page = read_page("\n".join(texts), buckets=True)
+    page = read_page("\n".join(texts), whole=True)
     if page.bad:
         tally.lose(f"{page.bad:,} lines that are no sample of a metric", 1, 0)
     stamp = AT.fullmatch(texts[0].strip())

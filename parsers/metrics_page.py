@@ -1,7 +1,7 @@
 """A server's metrics page as plain numbers: each sample under its name and labels as the page writes them.
 
 A page is read twice a second beside a load, so this splits lines and does no more: names are not checked,
-labels stay text until somebody asks for them. Times of creation are left out, and buckets of histograms too
+labels stay text until somebody asks for them. Buckets of histograms and times of creation are left out
 unless they are asked for: means come from `_sum` and `_count`. Format: Prometheus text exposition 0.0.4.
 """
 
@@ -26,9 +26,9 @@ class Page:
     bad: int
 
 
-def read_page(text: str, *, buckets: bool = False) -> Page:
+def read_page(text: str, *, whole: bool = False) -> Page:
     """All samples of a page; a line that is none costs itself alone."""
-    left_out = (CREATED,) if buckets else (CREATED, BUCKET)
+    left_out = () if whole else (CREATED, BUCKET)
     values: dict[str, float] = {}
     bad = 0
     for line in _samples(text):

@@ -134,6 +134,17 @@ def test_pk422_a_server_that_began_anew_is_void(tmp_path: Path) -> None:
     assert not checked(judged(before, after), "PK422").fired
 
 
+def test_pk422_a_server_that_began_anew_and_served_more_since_is_void(tmp_path: Path) -> None:
+    """Counters alone show nothing: 40 requests since look like 33 after 7."""
+    before, _ = vllm(tmp_path)
+    later = Page()
+    for _ in range(40):
+        later.observe(request(9.0, 9.0, 9.0))
+    result = judged(before, later.write(tmp_path / "later.prom"))
+    assert checked(result, "PK422").fired and result.verdict.word == "void"
+    assert "_created" in result.verdict.because
+
+
 def test_pk423_bounds_that_changed_are_void(tmp_path: Path) -> None:
     before, _ = vllm(tmp_path)
     other = Page(bounds=(0.4, 4.0))

@@ -76,8 +76,8 @@ COUNTERS_FELL = Guard(
     sees="Times that are too short, or negative.",
     cause="The server began anew between the two pages, or the pages are of two servers, or in the wrong "
     "order.",
-    detection="A sum, a count or a bucket is smaller than before, a series went away, or the process began "
-    "at another time.",
+    detection="A sum, a count or a bucket is smaller than before, a series went away, or the process or a "
+    "series (`_created`) began at another time.",
     remedy="Take both pages from one server that lives through the load, the earlier one first.",
     source="Prometheus: counters and histograms only grow while a process lives.",
     check=_fell,

@@ -16,6 +16,7 @@ from pathlib import Path
 from layers.collectors.server_adapters.generic import GenericAdapter, StageTime
 from layers.collectors.server_adapters.registry import KINDS
 from parsers.metrics_histograms import Histogram, Labels, MetricsFile, SeriesKey
+from parsers.metrics_page import CREATED, name_of
 
 RANKS = ("tp_rank", "pp_rank", "moe_ep_rank")
 """Labels of ranks that work on the same requests; data-parallel ranks have their own."""
@@ -158,8 +159,11 @@ def _first_ranks(keys: Sequence[SeriesKey]) -> Iterator[SeriesKey]:
 
 
 def _anew(before: MetricsFile, after: MetricsFile) -> list[str]:
-    began = [page.values.get(BEGAN) for page in (before, after)]
-    return [BEGAN] if None not in began and began[0] != began[1] else []
+    """What says that it began at another time, the process or a series: counters may have grown past their
+    old values since."""
+    told = [key for key in before.values if key == BEGAN or name_of(key).endswith(CREATED)]
+    anew = (name_of(k) for k in told if k in after.values and before.values[k] != after.values[k])
+    return list(dict.fromkeys(anew))
 
 
 def _fell(before: MetricsFile, after: MetricsFile, key: SeriesKey) -> bool:
