@@ -22,6 +22,7 @@ from parsers.chrome_meta import find_producer, read_meta
 from parsers.chrome_parts import Fault, Parts
 from parsers.chrome_ranges import close_ranges
 from parsers.chrome_sequential import Ending
+from parsers.chrome_unmeasured import NS_PER_US, note_unmeasured
 from parsers.loss import Loss
 from parsers.trace_model import (
     CategoryCount,
@@ -32,8 +33,6 @@ from parsers.trace_model import (
     HostSpans,
     Track,
 )
-
-NS_PER_US = 1_000
 
 
 def assemble(
@@ -60,6 +59,7 @@ def assemble(
     tracks, track_ids = _in_order(_tracks(parts))
     ids = {"name_id": name_ids, "category_id": category_ids, "track_id": track_ids}
     device = _once(parts, _sorted(translate(concatenate(parts.device, DEVICE_COLUMNS), ids)))
+    note_unmeasured(parts, device)
     host = _sorted(translate(concatenate(parts.host, HOST_COLUMNS), ids))
     fractions = bool((device["start_ns"] % NS_PER_US).any() or (host["start_ns"] % NS_PER_US).any())
     return DeviceTrace(

@@ -20,6 +20,7 @@ from parsers.chrome_event import NO_TEXT, NOT_JSON, Event, ExactEvent
 from parsers.chrome_lacking import Lack
 from parsers.chrome_numbers import BAD_NS, MISSING_NS, exact_nanoseconds, whole_number, whole_numbers
 from parsers.chrome_parts import Fault, OpenRange, Parts
+from parsers.chrome_unmeasured import UNNAMED_DEVICE
 from parsers.trace_model import (
     I64,
     NO_CORRELATION,
@@ -37,7 +38,7 @@ Convert = Callable[[Sequence[Any]], I64 | None]
 LONGEST_NS = 1 << 48
 """Just over three days. No operation takes so long."""
 WINDOW_END = "Record Window End"
-UNNAMED_DEVICE, IMPOSSIBLE_DEVICE = -1, -2
+IMPOSSIBLE_DEVICE = -2
 DEVICE_LIMIT = 1 << 31
 ALL_STREAMS = 0xFFFFFFFF
 GEMM_OPERATORS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})

@@ -75,10 +75,42 @@ def test_a_negative_duration_is_dropped_and_counted(tmp_path: Path) -> None:
     assert trace.losses == [Loss("2 device operations with a negative duration: dropped", -1, 0, 2, True)]
 
 
-def test_a_duration_of_zero_is_valid(tmp_path: Path) -> None:
-    trace = _read(tmp_path, [_kernel(dur=0)])
-    assert [(row.start_ns, row.end_ns) for row in _odd(trace)] == [(100_000, 100_000)]
+def test_a_few_operations_under_a_microsecond_are_valid_in_a_file_of_whole_ones(tmp_path: Path) -> None:
+    trace = _read(tmp_path, [_kernel(dur=0), *(_kernel(ts=at) for at in range(200, 380, 20))])
+    assert (100_000, 100_000) in [(row.start_ns, row.end_ns) for row in _odd(trace)]
     assert trace.losses == []
+
+
+@pytest.mark.parametrize(("ts", "sound"), [(100, 8), (100.5, 9)], ids=["many", "nanoseconds"])
+def test_operations_of_length_0_that_cannot_just_be_short_are_said(
+    tmp_path: Path, ts: float, sound: int
+) -> None:
+    trace = _read(tmp_path, [_kernel(ts=ts, dur=0), *(_kernel(ts=200 + 20 * i) for i in range(sound - 1))])
+    assert len(_odd(trace)) == sound
+    assert _whats(trace) == [("1 device operations of length 0: when they ended was not recorded", True)]
+
+
+@pytest.mark.parametrize("phase", ["i", "b", "C"])
+@pytest.mark.parametrize("busy_only", [False, True])
+def test_device_work_of_a_phase_without_a_length_is_dropped_and_said(
+    tmp_path: Path, phase: str, busy_only: bool
+) -> None:
+    trace = _read(tmp_path, [_kernel(ph=phase), _kernel(ph=phase)], busy_only)
+    assert _odd(trace) == []
+    what = "2 device operations of a phase without a length: dropped"
+    assert trace.losses == [Loss(what, -1, 0, 2, True)]
+
+
+def test_operations_without_a_device_beside_others_that_name_theirs_are_said(tmp_path: Path) -> None:
+    homeless = _kernel(pid="GPU", args={"stream": 7, "correlation": 6})
+    assert _whats(_read(tmp_path, [homeless])) == [
+        ("1 device operations that name no device, as others do: kept apart", True)
+    ]
+
+
+def test_a_file_whose_operations_all_name_no_device_lost_nothing(tmp_path: Path) -> None:
+    homeless = _kernel(pid="GPU", args={"stream": 7, "correlation": 6})
+    assert _read(tmp_path, json.dumps([homeless])).losses == []
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, "0.000"])

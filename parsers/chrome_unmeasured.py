@@ -1,0 +1,57 @@
+"""Device operations that a file holds and does not measure: of a phase that has no length, of no length at
+all, or of no device where the others name theirs.
+
+They look like any other operation and would leave a ratio too low without a word. No real trace at hand has
+one, but for short kernels in files of whole microseconds. Not here: what is dropped with its fault where its
+row is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parsers.chrome_categories import DEVICE_KINDS
+from parsers.chrome_columns import Chunk
+from parsers.chrome_parts import Fault, Parts
+
+NS_PER_US = 1_000
+UNNAMED_DEVICE = -1
+"""Stands for the device of an operation that names none."""
+TIMED_PHASES = frozenset("XBE")
+WITHOUT_DURATION = Fault("device operations without a duration: kept as instants", True, dropped=False)
+"""Said where rows are read; their length of 0 is no news."""
+MOST_SHORT_SHARE = 0.1
+"""Of operations under a microsecond in a file of whole ones, whose length is then 0. perfkit's choice: the two
+such files at hand have 2.9 and 3.4 %."""
+
+
+def note_unmeasured(parts: Parts, device: Chunk) -> None:
+    """Count as faults the operations that the file does not measure; `device` has the rows of the others."""
+    untimed = sum(n for (cat, phase), n in parts.counts.items() if _is_untimed(cat, phase))
+    endless = _endless(device) - parts.faults[WITHOUT_DURATION]
+    for what, operations, dropped in (
+        ("device operations of a phase without a length: dropped", untimed, True),
+        ("device operations of length 0: when they ended was not recorded", endless, False),
+        ("device operations that name no device, as others do: kept apart", _homeless(device), False),
+    ):
+        if operations > 0:
+            parts.faults[Fault(what, True, dropped)] += operations
+
+
+def _is_untimed(category: str, phase: str) -> bool:
+    return category in DEVICE_KINDS and phase not in TIMED_PHASES
+
+
+def _endless(device: Chunk) -> int:
+    """Operations of length 0 that cannot just be short: in a file of nanoseconds none is, and of whole
+    microseconds few are.
+    """
+    start_ns = device["start_ns"]
+    instants = int(np.count_nonzero(device["end_ns"] == start_ns))
+    may_be_short = not (start_ns % NS_PER_US).any() and instants <= MOST_SHORT_SHARE * len(start_ns)
+    return 0 if may_be_short else instants
+
+
+def _homeless(device: Chunk) -> int:
+    unnamed = int(np.count_nonzero(device["device"] == UNNAMED_DEVICE))
+    return unnamed if unnamed < len(device["device"]) else 0
