@@ -21,8 +21,9 @@ TIMED_PHASES = frozenset("XBE")
 WITHOUT_DURATION = Fault("device operations without a duration: kept as instants", True, dropped=False)
 """Said where rows are read; their length of 0 is no news."""
 MOST_SHORT_SHARE = 0.1
-"""Of operations under a microsecond in a file of whole ones, whose length is then 0. perfkit's choice: the two
-such files at hand have 2.9 and 3.4 %."""
+"""Of operations, those under a microsecond in a file of whole ones, whose length is then 0. perfkit's choice:
+the two such files at hand have 2.9 and 3.4 %.
+"""
 
 
 def note_unmeasured(parts: Parts, device: Chunk) -> None:
