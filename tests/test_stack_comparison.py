@@ -208,3 +208,18 @@ def test_two_sets_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(made["captures"]) == 3
     _, out, _ = run(capsys, "layer2", *after, *options, "--mode", "idle", "--no-record")
     assert "before" in out and "-20.0" in out and max(map(len, out.splitlines())) <= 120
+
+
+def test_pk245_two_programs_whose_threads_have_the_same_name() -> None:
+    def program(entry: str, *below: str) -> list[Capture]:
+        wait = stack(f"{entry};Queue.get queue.py 171", 199)
+        return captures(3, *(stack(f"{entry};{one}", 300 // len(below)) for one in below), wait)
+
+    mine, theirs = program("main a.py 1", "work a.py 9"), program("serve b.py 1", "step b.py 9")
+    assert effect(compared(mine, theirs), "PK245") is Effect.VOID, "that both wait in a queue is nothing"
+    renamed = program("run a.py 1", "work a.py 12")
+    assert effect(compared(mine, renamed), "PK245") is None, (
+        "the entry has another name, the work is the same"
+    )
+    rewritten = program("main a.py 1", "other a.py 30")
+    assert effect(compared(mine, rewritten), "PK245") is None, "the same thread does other work"

@@ -67,6 +67,22 @@ def _lines_by_function(scope: ScopeAnalysis) -> dict[str, set[str]]:
     return found
 
 
+def nothing_in_common(facts: CompareFacts) -> Outcome | None:
+    if facts.before is None or facts.after is None:
+        return None
+    old, new = (_working_functions(scope) for scope in (facts.before, facts.after))
+    entries = [scope.scope.entry or "no frame" for scope in (facts.before, facts.after)]
+    shared = len(old & new)
+    apart = bool(old and new) and not shared and entries[0] != entries[1]
+    text = f"it enters at {entries[0]} before, at {entries[1]} after; {counted(shared, 'function')} in common"
+    return Outcome(apart, text)
+
+
+def _working_functions(scope: ScopeAnalysis) -> set[tuple[str, str]]:
+    """By file and name; how threads wait is alike in all programs."""
+    return {(row.where, row.function) for row in scope.functions if row.wait is None}
+
+
 def not_told(facts: CompareFacts) -> Outcome | None:
     if not facts.old or not facts.new:
         return None
@@ -144,6 +160,21 @@ NOT_TOLD = Guard(
     check=not_told,
 )
 
+NOTHING_IN_COMMON = Guard(
+    code="PK245",
+    name="nothing-in-common",
+    layer="layer2",
+    effect=Effect.VOID,
+    sees="Every line gone, and every other one new.",
+    cause="The two sides are of two programs, or of two processes of one service whose threads have the same "
+    "name.",
+    detection="The thread enters at another function, and no function is on both sides in which it does not "
+    "wait.",
+    remedy="Give captures of one thread of one program from before and after.",
+    source="Nearly every Python process has a MainThread.",
+    check=nothing_in_common,
+)
+
 COMPARE_GUARDS: tuple[Guard[CompareFacts], ...] = (
-    *(NOT_ALIKE, ON_ONE_SIDE, FEW_ON_A_SIDE, LINES_MOVED, NOT_TOLD),
+    *(NOT_ALIKE, ON_ONE_SIDE, FEW_ON_A_SIDE, LINES_MOVED, NOT_TOLD, NOTHING_IN_COMMON),
 )
