@@ -11,6 +11,7 @@ no samples, as py-spy leaves it behind when nothing was active.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -35,6 +36,7 @@ NOT_UTF8 = "\ufffd"
 RUN_THROUGH = "one of py-spy's messages runs through the stack (it was sent to stdout)"
 REST_OF_TORN = "the rest of a stack that a message ran through"
 """What is lost where messages and stacks went into one file."""
+CUT_COUNT = "the last line has no end: the file was cut, and its last count may be, too"
 
 
 def read_raw(path: str) -> RecordedStacks:
@@ -48,6 +50,8 @@ def read_raw(path: str) -> RecordedStacks:
         sha256, size_bytes = lines.finish()
     finally:
         lines.close()
+    if not _ends_in_line_end(path):
+        tally.lose(CUT_COUNT, lines.number, 0)
     losses = tally.losses()
     if not stacks and losses:
         what = losses[0].what
@@ -61,6 +65,12 @@ def _is_empty(path: str) -> bool:
             return not file.read(1)
     except OSError as error:
         raise UnreadableInput(f"{path}: cannot be opened: {error.strerror or error}") from error
+
+
+def _ends_in_line_end(path: str) -> bool:
+    with open_regular(path) as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 def _added_up(stacks: Iterable[Stack]) -> tuple[Stack, ...]:

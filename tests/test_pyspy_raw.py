@@ -166,3 +166,14 @@ def test_what_holds_no_stack_is_refused_with_what_to_do(tmp_path: Path, text: st
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="cannot be opened"):
         read_raw(str(tmp_path / "none.raw"))
+
+
+def test_a_file_cut_inside_its_last_count_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "cut.raw"
+    path.write_text("f (a.py:1);g (b.py:2) 30\nf (a.py:1);h (c.py:3) 40\n")
+    assert read_raw(str(path)).losses == ()
+    path.write_text(path.read_text()[:-2])
+    cut = read_raw(str(path))
+    assert cut.samples == 34
+    (loss,) = cut.losses
+    assert "the last line has no end" in loss.what
