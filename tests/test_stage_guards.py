@@ -269,6 +269,18 @@ def test_pk417_without_a_coordinator_an_answered_request_may_come_again(tmp_path
     assert found.fired and "30 requests" in found.message
 
 
+@pytest.mark.parametrize("ids", [8, 40])
+def test_pk417_without_a_coordinator_ids_of_two_requests_in_one_stage_give_no_times(
+    ids: int, tmp_path: Path
+) -> None:
+    """One each 3 ms, 60 ms each: with less than 20 ids two bear the same one at a time."""
+    moments = (("enter", 0), ("start", 1), ("end", 60))
+    rows = [f"u{n % ids},decode,{event},{n * 3 + at}" for n in range(400) for event, at in moments]
+    result = judged(plain_csv(tmp_path / "l.csv", rows))
+    assert (result.verdict.word == "void") is (ids < 20)
+    assert ("share an id with another that was under way" in result.verdict.because) is (ids < 20)
+
+
 def test_pk417_several_visits_of_one_stage_are_one_request(tmp_path: Path) -> None:
     rows = [
         f"{n},s,{event},{n * 40 + at}"

@@ -144,14 +144,29 @@ def _lives(
 
 def _mixed(lives: Sequence[Sequence[StageEvent]], bounds: _Bounds) -> list[bool]:
     """Those that began before all earlier ones of their id had ended, or had not ended when the next began:
-    ends are counted, since an answer may be an earlier one's. Where no answer is logged nothing tells."""
+    ends are counted, since an answer may be an earlier one's. Where no answer is logged, those that enter
+    their first stage while they are in it."""
     if not bounds.answered:
-        return [False] * len(lives)
+        return [_twice_at_once(life) for life in lives]
     left_open = list(accumulate((1 - _ends(life) for life in lives), lambda left, more: max(0, left + more)))
     return [
         before > 0 or (after > 0 and at < len(lives))
         for at, (before, after) in enumerate(pairwise([0, *left_open]), start=1)
     ]
+
+
+def _twice_at_once(life: Sequence[StageEvent]) -> bool:
+    """Whether it arrives in its first stage again before it has left it; pieces of a request may."""
+    first, inside = life[0], False
+    if plain(first.name) not in ARRIVALS or first.chunk:
+        return False
+    for event in life:
+        if event.stage != first.stage:
+            continue
+        if event.name == first.name and inside:
+            return True
+        inside = (inside or event.name == first.name) and plain(event.name) not in ENDINGS
+    return False
 
 
 def _ends(life: Iterable[StageEvent]) -> int:
