@@ -258,7 +258,7 @@ def test_nothing_that_compares_two_clocks_is_measured_where_they_disagree(tmp_pa
 
 def test_a_device_with_next_to_no_work_has_no_voice_in_the_verdict(tmp_path: Path) -> None:
     trace = steady(HOST_BOUND_NS)
-    trace.launch("only", call_ns=FIRST_NS, start_ns=FIRST_NS + 500, dur_ns=100, device=1)
+    trace.launch("only", call_ns=FIRST_NS, start_ns=FIRST_NS + 1_000, dur_ns=1_000, device=1)
     verdict = judge_traces([analysed(trace, tmp_path)], Thresholds()).verdict
     assert (verdict.word, verdict.directional) == (Word.HOST_BOUND, False)
     assert "1 hardly used device left out" in verdict.because
