@@ -48,11 +48,11 @@ def new_folder(artifacts: Path, prefix: str = PREFIX) -> Path:
             return folder
 
 
-def latest_folder(artifacts: Path) -> Path:
-    """That of the sweep that began last; UsageError where there is none."""
-    found = [path.parent for path in artifacts.glob(f"{PREFIX}*/{PLAN}")]
+def latest_folder(artifacts: Path, plan: str = f"{PREFIX}*/{PLAN}", what: str = "sweep") -> Path:
+    """That of the measurement that began last, by the pattern of its plan; UsageError where there is none."""
+    found = [path.parent for path in artifacts.glob(plan)]
     if not found:
-        raise UsageError(f"--resume: no sweep in {artifacts}: check --investigation, or begin one")
+        raise UsageError(f"--resume: no {what} in {artifacts}: check --investigation, or begin one")
     return max(found, key=lambda folder: folder.name)
 
 

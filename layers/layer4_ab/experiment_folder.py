@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from layers.evidence.secrets import MASK
+from layers.layer3_sweep import sweep_folder
 from layers.layer3_sweep.journal import read_journal
 from layers.layer3_sweep.protocol import passes_of
 from layers.layer3_sweep.subject import Subject
@@ -34,26 +34,12 @@ BEFORE, AFTER = "before.json", "after.json"
 
 def new_folder(artifacts: Path) -> Path:
     """A new folder for an experiment that begins now."""
-    wanted = f"{PREFIX}{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    number = 1
-    while True:
-        folder = artifacts / (wanted if number == 1 else f"{wanted}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
-        else:
-            return folder
+    return sweep_folder.new_folder(artifacts, PREFIX)
 
 
 def latest_folder(artifacts: Path) -> Path:
     """That of the experiment that began last; UsageError where there is none."""
-    found = [path.parent for path in artifacts.glob(f"{PREFIX}*/{PLAN}")]
-    if not found:
-        raise UsageError(f"--resume: no A/B in {artifacts}: check --investigation, or begin one")
-    return max(found, key=lambda folder: folder.name)
+    return sweep_folder.latest_folder(artifacts, f"{PREFIX}*/{PLAN}", "A/B")
 
 
 def write_experiment(folder: Path, experiment: Experiment) -> None:

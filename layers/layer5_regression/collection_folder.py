@@ -20,7 +20,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +27,7 @@ import msgspec
 
 from layers.evidence.record_log import RecordLog
 from layers.evidence.secrets import MASK, masked_arguments, masked_text
+from layers.layer3_sweep import sweep_folder
 from layers.layer3_sweep.subject import Subject
 from layers.layer5_regression.collection_plan import ArmPlan, CollectionPlan
 from layers.layer5_regression.model import Cell
@@ -69,25 +69,12 @@ class CellDocument:
 
 def new_folder(artifacts: Path) -> Path:
     """A new folder for a collection that begins now."""
-    wanted, number = f"{OWN}{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
-    while True:
-        folder = artifacts / (wanted if number == 1 else f"{wanted}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
-        else:
-            return folder
+    return sweep_folder.new_folder(artifacts, OWN)
 
 
 def latest_folder(artifacts: Path) -> Path:
     """That of the collection that began last; UsageError where there is none."""
-    found = [path.parent for path in artifacts.glob(f"{OWN}*/{PLAN}")]
-    if not found:
-        raise UsageError(f"--resume: no collection in {artifacts}: check --investigation, or begin one")
-    return max(found, key=lambda folder: folder.name)
+    return sweep_folder.latest_folder(artifacts, f"{OWN}*/{PLAN}", "collection")
 
 
 def write_plan(folder: Path, plan: CollectionPlan) -> None:

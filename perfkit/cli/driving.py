@@ -1,8 +1,10 @@
-"""The load that perfkit drives beside a measurement of a server: `--load N`, and what it sends."""
+"""What measurements of a server that runs share: the load beside them (`--load N`), and where it writes."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,3 +61,15 @@ def driven_load(
     model = driving.model or (info.models[0] if info.models else "")
     choice = EndpointChoice(endpoint, model, options=dict(driving.fields))
     return DrivenLoad(folder / "load", url, headers, choice, data, driving.concurrency)
+
+
+def servers_folder(stack: ExitStack, investigation: Path, prefix: str, *, keep: bool) -> Path:
+    """A new folder of the investigation, or one for as long as the stack lasts; absolute, since it is the
+    server that writes there."""
+    from layers.evidence.store import ARTIFACTS, Investigation
+    from layers.layer3_sweep.sweep_folder import new_folder
+
+    if not keep:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+    with Investigation.open(investigation):
+        return new_folder(investigation / ARTIFACTS, prefix).resolve()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import UsageError
 from perfkit.cli import output
-from perfkit.cli.driving import Driving, driven_load
+from perfkit.cli.driving import Driving, driven_load, servers_folder
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.messages import say
@@ -94,7 +93,10 @@ def profiled(
     checked_profile(seconds)
     with ExitStack() as stack:
         adapter = adapter_for(url, headers)
-        folder = trace_dir.resolve() if trace_dir is not None else _folder(stack, investigation, keep)
+        if trace_dir is not None:
+            folder = trace_dir.resolve()
+        else:
+            folder = servers_folder(stack, investigation, PREFIX, keep=keep)
         run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         driving = Driving(load, endpoint=None, model=None, data=None, fields={})
         own = driven_load(adapter, url, driving, headers, folder)
@@ -103,17 +105,6 @@ def profiled(
         with told_to_end() as told:
             found = record_profile(adapter, folder, run, seconds, told, load=own)
         yield found
-
-
-def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:
-    """Absolute: it is the server that writes there."""
-    from layers.evidence.store import ARTIFACTS, Investigation
-    from layers.layer3_sweep.sweep_folder import new_folder
-
-    if not keep:
-        return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-    with Investigation.open(investigation):
-        return new_folder(investigation / ARTIFACTS, PREFIX).resolve()
 
 
 def with_profile(result: Result, found: Profiled) -> Result:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parsers.errors import UsageError
-from perfkit.cli.driving import Driving, driven_load
+from perfkit.cli.driving import Driving, driven_load, servers_folder
 from perfkit.cli.ending import told_to_end
 from perfkit.cli.messages import say
 
@@ -89,7 +88,7 @@ def recorded(
     checked_seconds(seconds)
     with ExitStack() as stack:
         adapter = adapter_for(url, headers)
-        folder = _folder(stack, investigation, keep)
+        folder = servers_folder(stack, investigation, PREFIX, keep=keep)
         load = driven_load(adapter, url, driving, headers, folder)
         told = stack.enter_context(told_to_end())
         run = f"perfkit-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -101,17 +100,6 @@ def recorded(
             )
         else:
             yield record_pages(adapter, folder, seconds, _roots(url), load, told, lambda: None)
-
-
-def _folder(stack: ExitStack, investigation: Path, keep: bool) -> Path:
-    """Absolute: it is the server that writes there."""
-    from layers.evidence.store import ARTIFACTS, Investigation
-    from layers.layer3_sweep.sweep_folder import new_folder
-
-    if not keep:
-        return Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-    with Investigation.open(investigation):
-        return new_folder(investigation / ARTIFACTS, PREFIX).resolve()
 
 
 def _roots(url: str) -> list[str]:
