@@ -14,7 +14,7 @@ from layers.collectors.load.plan import Load
 from layers.evidence.guard import Checked, Effect, Guard, apply_guards, strongest_effect
 from layers.layer3_sweep.batch_laws import stage_laws
 from layers.layer3_sweep.curve_class import Seen, classify
-from layers.layer3_sweep.elasticity import between, elasticities, last_doubling, pooled_spread
+from layers.layer3_sweep.elasticity import between, change_spread, elasticities, last_doubling
 from layers.layer3_sweep.facts import CurveFacts, SweepFacts
 from layers.layer3_sweep.guards_client import CLIENT_GUARDS, CLIENT_LIMITED, IN_FLIGHT_SHORT
 from layers.layer3_sweep.guards_curve import APART_REPEAT, CURVE_GUARDS, LEFT_OUT, SWEEP_GUARDS
@@ -153,4 +153,4 @@ def _by_client(one: CheckedPass) -> bool:
 def _last_step(points: Sequence[SweepPoint]) -> Elasticity | None:
     """Over the last doubling; None of fewer than two points."""
     doubling = last_doubling(points)
-    return between(*doubling, pooled_spread(points)) if doubling else None
+    return between(*doubling, change_spread(points)) if doubling else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from layers.evidence.wording import pct
-from layers.layer3_sweep.elasticity import between, pooled_spread, step_text
+from layers.layer3_sweep.elasticity import between, change_spread, step_text
 from layers.layer3_sweep.model import (
     CurveClass,
     Elasticity,
@@ -118,7 +118,7 @@ def _fallen(seen: Seen) -> Called | None:
 
 def _clear(points: Sequence[SweepPoint], peak: SweepPoint) -> bool:
     """Whether a fall is more than the spread of repeats; without repeats the fall is all there is."""
-    fall = between(peak, points[-1], pooled_spread(points))
+    fall = between(peak, points[-1], change_spread(points))
     return fall.high is None or fall.high < 0
 
 

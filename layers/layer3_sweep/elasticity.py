@@ -2,7 +2,10 @@
 
 The interval comes from the relative spread of repeats, pooled over all points of the curve: that of two or
 three repeats alone is too wide to say anything (t of one degree of freedom is 12.7), and the spread of a
-throughput in percent hardly depends on the load.
+throughput in percent hardly depends on the load. A repeat walks all loads one after the other, so what it
+shares (a machine that is slower for these minutes) leaves the ratio of two loads as it is: where every point
+has the same repeats they are blocks, and the spread is that of the residuals of a two-way layout (load,
+repeat) of the logarithms: Montgomery, Design and Analysis of Experiments, chapter 4.
 """
 
 from __future__ import annotations
@@ -50,6 +53,21 @@ def pooled_spread(points: Sequence[SweepPoint]) -> Spread | None:
     return Spread(math.sqrt(sum(n * square for n, square in squares) / freedom), freedom) if freedom else None
 
 
+def change_spread(points: Sequence[SweepPoint]) -> Spread | None:
+    """The spread that counts for a change from point to point: within repeats, where all points have the same
+    ones (at least two); else `pooled_spread`."""
+    repeats = {tuple(swept.repeat for swept in p.passes) for p in points}
+    alike = len(repeats) == 1 and len(set(*repeats)) == len(next(iter(repeats))) > 1
+    if not alike or len(points) < 2 or any(swept.throughput_rps <= 0 for p in points for swept in p.passes):
+        return pooled_spread(points)
+    import numpy as np
+
+    logs = np.log([[swept.throughput_rps for swept in p.passes] for p in points])
+    residuals = logs - logs.mean(1, keepdims=True) - logs.mean(0, keepdims=True) + logs.mean()
+    freedom = (logs.shape[0] - 1) * (logs.shape[1] - 1)
+    return Spread(math.sqrt(float((residuals**2).sum()) / freedom), freedom)
+
+
 def throughput_interval(point: SweepPoint, spread: Spread | None) -> tuple[float, float] | None:
     """The 95 % interval of a point's mean throughput, by the pooled spread; None without repeats."""
     if spread is None or not point.stands:
@@ -62,7 +80,7 @@ def throughput_interval(point: SweepPoint, spread: Spread | None) -> tuple[float
 
 def elasticities(points: Sequence[SweepPoint]) -> tuple[Elasticity, ...]:
     """From each point that stands to the next one."""
-    spread = pooled_spread(points)
+    spread = change_spread(points)
     return tuple(between(a, b, spread) for a, b in itertools.pairwise(points))
 
 

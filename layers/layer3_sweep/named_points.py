@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from layers.layer3_sweep.elasticity import between, elasticities, pooled_spread, step_text
+from layers.layer3_sweep.elasticity import between, change_spread, elasticities, step_text
 from layers.layer3_sweep.model import NamedPoint, SweepPoint, Timing
 from layers.layer3_sweep.points import P99, at, quantile_ms, rate, residence_s
 
@@ -101,7 +101,7 @@ def _power_optimum(points: Sequence[SweepPoint]) -> NamedPoint | None:
 def _plateau_start(points: Sequence[SweepPoint]) -> NamedPoint | None:
     """The lowest load from which on more load buys nothing: over the whole rest the elasticity is below
     PLATEAU, and no step of it is above it beyond its interval."""
-    spread, steps = pooled_spread(points), elasticities(points)
+    spread, steps = change_spread(points), elasticities(points)
     for index, point in enumerate(points[:-1]):
         rest = between(point, points[-1], spread)
         rises = any((s.value if s.low is None else s.low) >= PLATEAU for s in steps[index:])
