@@ -1,7 +1,9 @@
 """The run of one load process: sends, writes down what ended, tries again where that is asked for, and ends.
 
 Everything happens in callbacks of one event loop. When a request is sent and on which slot is what closed and
-open loops differ in (`loops.py`); the rest of it is here.
+open loops differ in (`loops.py`); the rest of it is here. What has ended is settled (written down, its slot
+freed) a few at a time between two looks at the sockets: where many answers end together, stamps of what comes
+in do not wait for all of that.
 
     warm-up, measured    without a break between them: `Agenda` says which
     drain                nothing new is sent; what is left after `drain_s` is recorded as unfinished
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
@@ -32,6 +35,8 @@ from layers.collectors.load.wire_log import WireLog
 from parsers.errors import StoreError
 
 NS_PER_S = 1_000_000_000
+SETTLED_AT_ONCE = 4
+"""Ended requests between two looks at the sockets."""
 HOPELESS = 200
 """Failures in a row, or two for each slot where those are more: the server is broken, and a closed loop would
 ask it ten thousand times a second."""
@@ -70,6 +75,7 @@ class Driver(ABC):
         self.connections = Connections(loop, plan.target, plan.timeouts.connect_s, self._ended)
         self._clock: Timer
         self._pauses: set[asyncio.TimerHandle] = set()
+        self._over: deque[tuple[Connection | None, Exchange]] = deque()
         self._in_flight = self._failures = 0
         self._hopeless = max(HOPELESS, 2 * (plan.load.concurrency or 0))
         self._last_sign_ns = self._drain_until_ns = 0
@@ -157,6 +163,17 @@ class Driver(ABC):
         return Exchange(sequence, attempt, phase, item, request, intended_ns, slot)
 
     def _ended(self, connection: Connection | None, exchange: Exchange) -> None:
+        if not self._over:
+            self._loop.call_soon(self._settle_some)
+        self._over.append((connection, exchange))
+
+    def _settle_some(self) -> None:
+        for _ in range(min(SETTLED_AT_ONCE, len(self._over))):
+            self._settle(*self._over.popleft())
+        if self._over:
+            self._loop.call_soon(self._settle_some)
+
+    def _settle(self, connection: Connection | None, exchange: Exchange) -> None:
         self._write(exchange)
         self._flight.ended(exchange)
         self._in_flight -= 1
