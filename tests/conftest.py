@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.side_by_side import pytest_configure as pytest_configure
+from tests.side_by_side import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

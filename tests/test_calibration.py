@@ -21,6 +21,8 @@ from layers.layer3_sweep.calibration import (
     machine_id,
 )
 
+pytestmark = pytest.mark.alone
+
 IDLE_COST = Cost(IDLE, 100.0, 0.8, 0.1, 0.3, 100.0)
 
 

@@ -18,6 +18,8 @@ from tests.load_builders import plan_for, stream
 from tests.load_servers import serving
 from tests.sweep_builders import record
 
+pytestmark = pytest.mark.alone
+
 SECOND_NS = 10**9
 MS = 10**6
 

@@ -175,7 +175,11 @@ def test_shares_stay_below_one_and_lose_nothing(grown: list[int]) -> None:
     assert shown_ns + owed_ns == pytest.approx(sum(grown))
 
 
-@pytest.mark.parametrize(("state", "worker"), [(State.FAILED, os.getpid()), (State.READY, 4194399)])
+@pytest.mark.parametrize(
+    ("state", "worker"),
+    [(State.FAILED, os.getpid()), (State.READY, 4194399)],
+    ids=["it failed", "its process is gone"],
+)
 def test_a_device_that_is_gone_is_lost_and_not_idle(block: SharedBlock, state: State, worker: int) -> None:
     probe = probe_of(block)
     probe.read()
@@ -189,6 +193,7 @@ def live(capsys: Captured, *arguments: str) -> tuple[int, dict[str, Any]]:
     return code, json.loads(capsys.readouterr().out or "{}")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("share", "word"), [(0.3, "host-bound"), (0.97, "device-bound")])
 def test_the_engines_device_is_sampled_where_the_service_has_one(
     working: Callable[[float], None], capsys: Captured, share: float, word: str
@@ -204,6 +209,7 @@ def test_the_engines_device_is_sampled_where_the_service_has_one(
     assert document["sampling"]["gpus"] == [{"index": 0, "name": NAME, "uuid": ""}]
 
 
+@pytest.mark.alone
 def test_the_cpu_time_of_service_and_samplers_is_measured(
     working: Callable[[float], None], capsys: Captured
 ) -> None:
@@ -219,6 +225,7 @@ def test_the_cpu_time_of_service_and_samplers_is_measured(
     }
 
 
+@pytest.mark.alone
 def test_the_terminal_names_the_device_and_what_the_cpus_did(
     working: Callable[[float], None], capsys: Captured
 ) -> None:
@@ -229,6 +236,7 @@ def test_the_terminal_names_the_device_and_what_the_cpus_did(
     assert "cpu        service: " in shown and "watch      who else uses the machine: host-watch" in shown
 
 
+@pytest.mark.alone
 def test_cards_that_are_named_are_sampled_whatever_the_service_runs_on(
     working: Callable[[float], None],
     tmp_path: Path,

@@ -18,6 +18,8 @@ from perfkit.cli.app import main
 from tests.conftest import REPOSITORY
 from tests.process_trees import wait_until_gone
 
+pytestmark = pytest.mark.alone
+
 for needed in ("torch", "fastapi", "uvicorn"):
     pytest.importorskip(needed)
 

@@ -36,6 +36,7 @@ def test_another_mapping_of_the_file_is_the_same_memory() -> None:
         assert other.get("count_total", "a") == 3
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_writes_where_the_parent_reads() -> None:
     with Metrics(catalogue=CATALOGUE) as metrics:
         if not (child := os.fork()):

@@ -13,6 +13,8 @@ import pytest
 from perfkit.cli.app import main
 from tests.engine_servers import Server, serving
 
+pytestmark = pytest.mark.alone
+
 CLIENTS, REQUESTS_A_CLIENT, WORDS = 4, 3, 8
 SWITCHES = {"eager": ("--preset", "baseline"), "graph": ("--preset", "optimized")}
 

@@ -14,6 +14,8 @@ from layers.evidence.verdict import Exit
 from perfkit.cli.app import main
 from tests import fake_nvml
 
+pytestmark = pytest.mark.alone
+
 Run = Callable[..., tuple[int, dict[str, Any]]]
 SECONDS = "3"
 """Gives 20 samples at 100 ms, with ten to spare."""

@@ -12,7 +12,10 @@ from layers.preflight.rights import read_rights
 from tests.command_runs import document
 from tests.engine_servers import Server, serving
 
-pytestmark = pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here")
+pytestmark = [
+    pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here"),
+    pytest.mark.alone,
+]
 
 HOST_KEYS = "sample_engine/stages/frame_keys.py"
 

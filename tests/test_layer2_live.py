@@ -9,20 +9,25 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from layers.collectors.stacks.tracers import profilers_on
+from layers.collectors.stacks.tracers import _argv, profilers_on
 from layers.preflight.rights import read_rights
 from perfkit.bootstrap import OWN_PACKAGES
 from tests.command_runs import document, run
 from tests.conftest import REPOSITORY
+from tests.process_trees import wait_for
 from tests.stack_targets import CROWD, WORKS, running, wait_until
 
-pytestmark = pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here")
+pytestmark = [
+    pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here"),
+    pytest.mark.alone,
+]
 
 NOBODY = 65534
 SHORT = ("--seconds", "1", "--repeats", "1", "--no-gil")
@@ -86,26 +91,36 @@ def test_a_stopped_target_is_void_and_told_how_to_go_on(capsys: pytest.CaptureFi
 
 
 def test_a_zombie_is_void(capsys: pytest.CaptureFixture[str]) -> None:
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
+    ended = subprocess.Popen(["true"])
     try:
-        wait_until("Z", pid)
-        code, out, _ = run(capsys, "layer2", "--pid", str(pid), *SHORT, "--no-record")
+        wait_until("Z", ended.pid)
+        code, out, _ = run(capsys, "layer2", "--pid", str(ended.pid), *SHORT, "--no-record")
     finally:
-        os.waitpid(pid, 0)
+        ended.wait()
     assert code == 4
     assert out.startswith("VOID") and "zombie" in out and "PK253" in out
 
 
 def test_a_target_that_dies_in_its_first_capture_is_void(capsys: pytest.CaptureFixture[str]) -> None:
     with running(WORKS) as (pid, _):
-        timer = threading.Timer(4.0, os.kill, (pid, signal.SIGKILL))
-        timer.start()
+        killer = threading.Thread(target=kill_in_first_capture, args=(pid,))
+        killer.start()
         made = document(capsys, "layer2", "--pid", str(pid), "--seconds", "30", "--repeats", "1")
-        timer.join()
+        killer.join()
     assert fired(made)["PK261"] == "void"
     assert made["verdict"]["exit_code"] == 4
+
+
+def kill_in_first_capture(pid: int) -> None:
+    """Once py-spy has taken the first look of it."""
+
+    def begun() -> bool:
+        options = [word for profiler in profilers_on(pid) for word in _argv(profiler)]
+        logs = [Path(word).with_suffix(".log") for word in options if word.endswith("/idle-1.json")]
+        return any(log.exists() and b"Sampling process" in log.read_bytes() for log in logs)
+
+    wait_for(begun, "there is no first capture")
+    os.kill(pid, signal.SIGKILL)
 
 
 def test_an_interrupted_recording_says_so_and_leaves_nobody_behind(tmp_path: Path) -> None:
@@ -139,7 +154,7 @@ def test_a_sampler_that_cannot_keep_up_is_told_and_asked_again_slower(
     assert made["verdict"]["exit_code"] in (3, 4)
 
 
-def test_a_user_without_rights_is_told_what_to_change(tmp_path: Path) -> None:
+def test_a_user_without_rights_is_told_what_to_change() -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
     as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
@@ -147,12 +162,12 @@ def test_a_user_without_rights_is_told_what_to_change(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", "import json"], check=True, capture_output=True, **as_nobody)
     except (PermissionError, subprocess.CalledProcessError):
         pytest.skip("another user cannot run this Python")
-    for package in OWN_PACKAGES:
-        shutil.copytree(REPOSITORY / package, tmp_path / package)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
-    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
-    expect_no_rights([], env={**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent"}, **as_nobody)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for package in OWN_PACKAGES:
+            shutil.copytree(REPOSITORY / package, Path(folder, package))
+        path = f"{folder}:{os.environ.get('PYTHONPATH', '')}"
+        expect_no_rights([], env={**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent"}, **as_nobody)
 
 
 def test_root_without_the_capability_is_told_how_to_get_it() -> None:

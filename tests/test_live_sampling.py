@@ -23,6 +23,8 @@ from parsers.series_model import FailureKind, Metric, Series
 from tests import fake_nvml
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.alone
+
 Play = Callable[..., LiveSampling]
 
 SMI = """#!/bin/sh
@@ -377,7 +379,7 @@ def test_a_sampler_ends_with_the_process_that_started_it(
     assert ended(sampler)
 
 
-def ended(pid: int, patience_s: float = 10.0) -> bool:
+def ended(pid: int, patience_s: float = 60.0) -> bool:
     """Whether a process that is nobody's child here goes away (or is a zombie that nobody reaps)."""
     give_up = time.monotonic() + patience_s
     while time.monotonic() < give_up:

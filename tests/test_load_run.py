@@ -127,7 +127,7 @@ def test_every_arrival_of_the_time_is_a_request_however_late_the_client_looks(tm
 
 
 def test_arrivals_that_were_never_sent_are_recorded(tmp_path: Path) -> None:
-    extent = Extent(requests=10, drain_s=0.1)
+    extent = Extent(requests=10, drain_s=0.5)
     with serving(lambda _: [HANG]) as server:
         run = run_load(plan_for(tmp_path, server.port, AT_ONCE, extent, max_in_flight=2))
     records = measured(run)

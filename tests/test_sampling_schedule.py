@@ -13,6 +13,8 @@ from layers.collectors.gpu import schedule
 from layers.collectors.gpu.schedule import Runner, poll
 from layers.collectors.gpu.source import Entity, EntityLost, ProbeCount, Reading, Values
 
+pytestmark = pytest.mark.alone
+
 MS = 1_000_000
 GPU = Entity("gpu 0", 0)
 

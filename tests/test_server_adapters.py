@@ -212,8 +212,8 @@ def test_sglang_omni_names_run_and_path_and_its_trace_is_taken_once_packed(tmp_p
 @pytest.mark.parametrize(
     ("name", "data", "whole"),
     [
-        ("a.trace.json.gz", gzip.compress(b"{}"), True),
-        ("a.trace.json.gz", gzip.compress(b"{}" * 999)[:-4], False),
+        ("a.trace.json.gz", gzip.compress(b"{}", mtime=0), True),
+        ("a.trace.json.gz", gzip.compress(b"{}" * 999, mtime=0)[:-4], False),
         ("a.trace.json.gz", b"", False),
         ("a.trace.json", b'{"traceEvents": []}\n', True),
         ("a.trace.json", b'{"traceEvents": [', False),

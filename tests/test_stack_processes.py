@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -65,15 +66,13 @@ def test_a_stopped_process_is_not_touched(here: Looker) -> None:
 
 
 def test_a_zombie_is_told_from_a_process_without_rights(here: Looker) -> None:
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
+    ended = subprocess.Popen(["true"])
     try:
-        wait_until("Z", pid)
-        (obstacle,) = choose([pid], here, named=pid).candidate.refused
+        wait_until("Z", ended.pid)
+        (obstacle,) = choose([ended.pid], here, named=ended.pid).candidate.refused
         assert obstacle.kind is Obstacles.ENDED
     finally:
-        os.waitpid(pid, 0)
+        ended.wait()
 
 
 def test_a_program_that_is_no_python_is_told_by_its_files(here: Looker) -> None:

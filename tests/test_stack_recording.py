@@ -32,7 +32,10 @@ from parsers.pyspy_speedscope import read_speedscope
 from tests.conftest import REPOSITORY
 from tests.stack_targets import CROWD, LONG_S, WORKS, attempt, running, wait_until, wait_until_running
 
-pytestmark = pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here")
+pytestmark = [
+    pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here"),
+    pytest.mark.alone,
+]
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from tests import fake_nvml
 from tests.conftest import REPOSITORY
 from tests.process_trees import wait_for, wait_until_gone
 
+pytestmark = pytest.mark.alone
+
 SPIN = "while True: pass"
 SLEEP = "import time; time.sleep(600)"
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}])"
