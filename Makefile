@@ -1,5 +1,5 @@
 # Two commands are all that a fresh machine with Python 3.11 to 3.13 needs: `make demo` and `make test`.
-# Both work in a virtual environment of their own (.venv), made once and again when the dependencies change.
+# All work in a virtual environment of their own (.venv), made once and again when the dependencies change.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,16 +14,20 @@ READY := .venv/ready
 ENGINE := .venv/ready-engine
 DEMO := perfkit-demo
 
-.PHONY: help demo test lint docs bench
+.PHONY: help demo trace test lint docs bench
 
 help:
-	@echo "make demo   try perfkit: a small trace of a slow decode loop, and what Layer 1 says of it"
+	@echo "make demo   try perfkit: the walk through all layers of the bundled engine (5 to 8 minutes), and its report"
+	@echo "make trace  the same in a second: a small trace of a slow decode loop, and what Layer 1 says of it"
 	@echo "make test   lint, types and tests"
 	@echo "make lint   lint and types alone"
 	@echo "make docs   write the generated pages in docs/"
 	@echo "make bench  time perfkit on this machine"
 
-demo: $(READY)
+demo: $(ENGINE)
+	.venv/bin/perfkit investigate --yes --zero-when-done --investigation $(DEMO)/walk
+
+trace: $(READY)
 	@mkdir -p $(DEMO)
 	$(PY) -m tests.writers.decode_loop $(DEMO)/decode_loop.json.gz
 	.venv/bin/perfkit layer1 --trace $(DEMO)/decode_loop.json.gz --investigation $(DEMO)/investigation

@@ -43,6 +43,9 @@ from reports.stacks_document import StackRun, read_stacks, stacks_verdict
 from reports.stages_document import StageRun, read_stages, stages_verdict
 from reports.sweep_document import COMMANDS as SWEEPS
 from reports.sweep_document import SweepRun, read_sweep, sweep_verdict
+from reports.walk_document import COMMAND as WALK
+from reports.walk_document import WalkRun, read_walk, walk_verdict
+from reports.walk_section import walk_layer
 from reports.watch_section import WatchRun
 
 TITLES_NAMED, CARDS_NAMED = 3, 2
@@ -50,7 +53,7 @@ TITLES_NAMED, CARDS_NAMED = 3, 2
 
 OtherRun = SweepRun | StageRun | StackRun | AbRun | RegressRun
 """A run of another layer than the first that counts."""
-SECTIONS = frozenset({PREFLIGHT.command, WATCH, LEDGER, STACKS, AB, REGRESS, *SWEEPS})
+SECTIONS = frozenset({PREFLIGHT.command, WATCH, LEDGER, STACKS, AB, REGRESS, WALK, *SWEEPS})
 """Commands whose runs have a section of their own, beside Layer 1."""
 
 Other = TypeVar("Other")
@@ -94,6 +97,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     stacks = _others(recorded, artifacts, unreadable, (STACKS,), read_stacks)
     comparisons = _others(recorded, artifacts, unreadable, (AB,), read_ab)
     regressions = _others(recorded, artifacts, unreadable, (REGRESS,), read_regress)
+    walks = _others(recorded, artifacts, unreadable, (WALK,), read_walk)
     rows = history(recorded.runs, artifacts, unreadable)
     counts = {row.id for row in rows if not row.dropped}
     counting = _counting(recorded, counts, documents, artifacts)
@@ -103,6 +107,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     sampled = [one for one in stacks if one.run.id in counts]
     compared = [one for one in comparisons if one.run.id in counts]
     regressed = [one for one in regressions if one.run.id in counts]
+    walked = [walk for walk in walks if walk.run.id in counts]
     others: list[OtherRun] = [*staged, *sampled, *swept, *compared, *regressed]
     counted_runs = {r.run.id for kind in (counting, others) for r in kind}
     watches = _watches(recorded, artifacts)
@@ -112,8 +117,9 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
     findings = finding_rows([f for f in of_counting if not f.finding.negative], 1, names, busy)
     negative = [f for f in of_counting if f.finding.negative]
     return Report(
-        title=_title(counting, others),
+        title=_title(counting, others, walked),
         verdicts=(
+            *map(walk_verdict, reversed(walked)),
             *map(_run_verdict, counting),
             *map(stages_verdict, staged),
             *map(stacks_verdict, sampled),
@@ -123,8 +129,11 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
         ),
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
-        layers=layers_walked(
-            *(counting, preflight, watches, commands, swept, staged, sampled, compared, regressed, tried)
+        layers=(
+            *([walk_layer(walked)] if walked else []),
+            *layers_walked(
+                *(counting, preflight, watches, commands, swept, staged, sampled, compared, regressed, tried)
+            ),
         ),
         findings=findings,
         negative=finding_rows(negative, len(findings) + 1, names, busy),
@@ -214,16 +223,17 @@ def _unmeasured(of_speed: Sequence[OtherRun], regressed: Sequence[RegressRun]) -
     return [UNMEASURED_SPEED if regressed else UNMEASURED_EFFECTS]
 
 
-def _title(runs: Sequence[Layer1Run], sweeps: Sequence[OtherRun]) -> str:
-    if not runs and not sweeps:
+def _title(runs: Sequence[Layer1Run], others: Sequence[OtherRun], walks: Sequence[WalkRun]) -> str:
+    if not runs and not others and not walks:
         return "no run counts"
-    named = dict.fromkeys([*map(title_of, runs), *(sweep.title for sweep in sweeps)])
+    of_parts = [*map(title_of, runs), *(other.title for other in others)]
+    named = dict.fromkeys([walk.title for walk in walks] or of_parts)
     what = ", ".join(list(named)[:TITLES_NAMED])
     more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""
     names = dict.fromkeys(d.device_name for r in runs for d in r.document.devices if d.device_name)
     cards = ", ".join(names) if len(names) <= CARDS_NAMED else f"{len(names)} kinds of device"
     on = f" on {cards}" if names else ""
-    day = max([*(r.run.call.ended for r in runs), *(s.run.call.ended for s in sweeps)]).date().isoformat()
+    day = max(r.run.call.ended for kind in (runs, others, walks) for r in kind).date().isoformat()
     return f"{what}{more}{on} ({day})"
 
 

@@ -14,6 +14,8 @@ from reports.artifacts import ArtifactFinder
 from reports.model import RunRow
 
 Key = tuple[str, frozenset[str]]
+WALK = "investigate"
+"""A walk goes on in its folder: what it came to last counts."""
 
 
 def verdict_of(run: Run) -> Verdict:
@@ -42,8 +44,13 @@ def history(
 
 def _key(run: Run, artifacts: ArtifactFinder) -> Key:
     hashes = frozenset(artifact.sha256 for artifact in artifacts.all)
+    if run.document["command"] == WALK:
+        return WALK, frozenset({str(run.document.get("folder", run.id))})
     return run.document["command"], hashes or frozenset(run.call.arguments)
 
 
 def _superseded(run: Run, latest: int) -> str:
-    return "" if run.id == latest else f"run {latest} is the same command on the same files, and later"
+    if run.id == latest:
+        return ""
+    same = "walk" if run.document["command"] == WALK else "command on the same files"
+    return f"run {latest} is the same {same}, and later"

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from layers.evidence.store_rows import StoredGuard
+from layers.evidence.wording import counted
 from reports.device_lists import devices_text
 from reports.markdown import code, escape, inside, shorten, table
 from reports.markdown_appendix import commands, dropped_runs, raw_values
 from reports.markdown_blocks import ARTIFACTS, BlockRenderer, FigurePath, n_text, sentence
 from reports.markdown_findings import finding_details, summary_table
 from reports.model import EnvironmentFact, Layer, Report, RunVerdict, Validity
+from reports.walk_document import WHAT as WALK
 
 TITLE_CHARACTERS = 160
 VALUES_SHOWN = 6
@@ -67,10 +69,17 @@ def _verdicts(verdicts: Sequence[RunVerdict], blocks: BlockRenderer) -> str:
         return "**Verdict.** None: no run counts; the dropped runs say why.\n"
     if len(verdicts) == 1:
         return _one_verdict(verdicts[0], blocks)
+    if verdicts[0].what == WALK:
+        return f"{_one_verdict(verdicts[0], blocks)}\n{_several(verdicts[1:], 'Its parts, and other runs')}"
+    return _several(verdicts, "Verdicts")
+
+
+def _several(verdicts: Sequence[RunVerdict], title: str) -> str:
     headers = ["run", "on", "verdict", "because", "n", "strength", "do next"]
     rows = [_verdict_row(verdict) for verdict in verdicts]
     maybe = f"\n{MAYBE}\n" if any(v.verdict.directional for v in verdicts) else ""
-    intro = f"**Verdicts.** {len(verdicts)} runs on different files, each with its own; none is averaged."
+    different = f"{counted(len(verdicts), 'run')} on different files"
+    intro = f"**{title}.** {different}, each with its own; none is averaged."
     return f"{intro}\n\n{table(headers, rows)}{maybe}"
 
 

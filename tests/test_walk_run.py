@@ -48,8 +48,10 @@ class Seen:
     def people(self) -> People:
         return People(
             told=lambda: self._end_after is not None and self._end_after in self.ran,
-            begins=lambda part, arguments: None,
+            begins=lambda part: None,
             waits=lambda: None,
+            cut=lambda: None,
+            rests=lambda: None,
             ended=self._ended,
             left_out=self.out.__setitem__,
             may_load=lambda: self._load,
@@ -155,7 +157,7 @@ def test_a_busy_device_leads_to_the_kernels(folder: Path, url: str) -> None:
     with closing(Journal(folder)) as journal:
         for part, word in ((Part.PREFLIGHT, "ready"), (Part.LAYER1, "device-bound")):
             found = outcome(part, word)
-            journal.ended(found, decide(found))
+            journal.ended(found, decide(found), 1.0)
     seen = Seen()
     assert walked(folder, Investigated(server=url), seen)
     assert seen.ran == [] and set(seen.out) == {*Part} - {Part.PREFLIGHT, Part.LAYER1}
@@ -177,7 +179,7 @@ def test_a_part_that_was_cut_goes_on_where_it_left_a_folder_of_its_own(
     (artifacts / "sweep-before").mkdir()
     with closing(Journal(folder)) as journal:
         for part in (Part.PREFLIGHT, Part.LAYER1, Part.STAGES, Part.LAYER2):
-            journal.ended(outcome(part, "x"), Decision(Way.ON, "so"))
+            journal.ended(outcome(part, "x"), Decision(Way.ON, "so"), 1.0)
         journal.began(Part.LAYER3, [], [path.name for path in artifacts.iterdir()])
     if left:
         (artifacts / "sweep-of-the-walk").mkdir()
@@ -191,7 +193,7 @@ def test_a_part_that_was_cut_goes_on_where_it_left_a_folder_of_its_own(
     monkeypatch.setattr(run, "child_command", kept)
     walked(folder, Investigated(server=url), Seen())
     assert given[0][1] == "sweep" and ("--resume" in given[0]) is left
-    assert any(option.startswith("--max-concurrency") for option in given[0]) is not left
+    assert any(option.startswith("--concurrency") for option in given[0]) is not left
 
 
 def test_the_newest_walk_is_the_one_to_go_on_with(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def test_the_newest_walk_is_the_one_to_go_on_with(tmp_path: Path) -> None:
 
 def test_a_journal_with_a_torn_end_is_read_as_far_as_it_is_whole(folder: Path) -> None:
     with closing(Journal(folder)) as journal:
-        journal.ended(outcome(Part.PREFLIGHT, "ready"), Decision(Way.ON, "so"))
+        journal.ended(outcome(Part.PREFLIGHT, "ready"), Decision(Way.ON, "so"), 1.0)
     with (folder / LOG).open("ab") as log:
         log.write(b'12345678 {"ended": "layer1"')
     told = read_journal(folder)

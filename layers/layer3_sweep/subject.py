@@ -86,10 +86,13 @@ def require_engine() -> None:
 
 
 @contextmanager
-def serving(subject: Subject, settings: Mapping[str, str], log: Path) -> Iterator[Served]:
+def serving(
+    subject: Subject, settings: Mapping[str, str], log: Path, told: Callable[[], bool] = lambda: False
+) -> Iterator[Served]:
     """The server, once it answers; what is started is started with these settings and taken down behind it.
 
-    Raises UsageError where it cannot be started, InvalidMeasurement where it ends or does not answer.
+    Raises UsageError where it cannot be started, InvalidMeasurement where it ends, does not answer, or
+    somebody is `told` to end before it does.
     """
     if not subject.starts:
         yield _running(subject.url)
@@ -97,7 +100,7 @@ def serving(subject: Subject, settings: Mapping[str, str], log: Path) -> Iterato
     url, command = _command(subject, settings)
     log.parent.mkdir(parents=True, exist_ok=True)
     with launch(command, log, environment={**environ, **settings}) as server:
-        _wait_until_it_answers(server, url)
+        _wait_until_it_answers(server, url, told)
         yield Served(url, (server.tag,), ended=lambda: _how_it_ended(server, url))
 
 
@@ -141,9 +144,13 @@ def _free_port() -> int:
     return port
 
 
-def _wait_until_it_answers(server: LaunchedServer, url: str, timeout_s: float = START_TIMEOUT_S) -> None:
+def _wait_until_it_answers(
+    server: LaunchedServer, url: str, told: Callable[[], bool], timeout_s: float = START_TIMEOUT_S
+) -> None:
     give_up = time.monotonic() + timeout_s
     while not answers(url):
+        if told():
+            raise InvalidMeasurement(f"{url}: told to end before the server answered")
         if server.exit_code is not None:
             words = " / ".join(server.log.read_text(errors="replace").split("\n")[-LAST_WORDS:]).strip(" /")
             raise InvalidMeasurement(

@@ -17,6 +17,7 @@ def sweep(
     pipeline: ask.Pipeline = None,
     set_: ask.Set = None,
     max_concurrency: ask.MaxConcurrency = None,
+    concurrency: ask.Concurrency = None,
     open_loop: ask.OpenLoop = None,
     arrivals: ask.Arrivals = ask.POISSON,
     endpoint: ask.Endpoint = None,
@@ -61,14 +62,15 @@ def sweep(
     with told_to_end() as told:
         if resume:
             given: dict[str, object] = {"--server": server, "--max-concurrency": max_concurrency}
-            given |= {"--open-loop": open_loop}
+            given |= {"--open-loop": open_loop, "--concurrency": concurrency}
             given |= {"--control": control, "--param": param, "--data": data, "--study": study}
             ask.refuse_with_resume(given)
             ran = resume_latest(ask.existing(investigation), headers, told.is_set, launch)
         elif study is not None:
             given = {"--server": server, "--launch": launch, "--engine-preset": engine_preset}
             given |= {"--pipeline": pipeline, "--set": set_, "--max-concurrency": max_concurrency}
-            given |= {"--open-loop": open_loop, "--endpoint": endpoint, "--data": data, "--param": param}
+            given |= {"--open-loop": open_loop, "--concurrency": concurrency}
+            given |= {"--endpoint": endpoint, "--data": data, "--param": param}
             given |= {"--control": control, "--requests": requests, "--slo": slo, "--field": field}
             given |= {"--model": model, "--path": path, "--timeout": timeout, "--header": header}
             given |= {"--client-processes": client_processes, "--no-stream": not stream}
@@ -84,6 +86,7 @@ def sweep(
                 control=control,
                 max_concurrency=max_concurrency,
                 rates=open_loop or [],
+                concurrency=concurrency,
                 arrivals=arrivals,
                 endpoint=endpoint,
                 model=model,

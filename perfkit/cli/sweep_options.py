@@ -37,6 +37,10 @@ MaxConcurrency = Annotated[
         "--max-concurrency", metavar="N", help="Powers of two up to N; 64, or the server's cap if lower."
     ),
 ]
+Concurrency = Annotated[
+    str | None,
+    typer.Option("--concurrency", metavar="N,N", help="These loads, in place of powers of two: 1,4,16,64."),
+]
 OpenLoop = Annotated[
     list[float] | None,
     typer.Option("--open-loop", metavar="RATE", help="Instead: so many arrivals a second; may be repeated."),

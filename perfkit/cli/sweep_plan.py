@@ -19,6 +19,7 @@ from layers.collectors.load.plan import (
 from layers.layer3_sweep.protocol import SweepPlan, powers_of_two
 from layers.layer3_sweep.studies import plan_of_study, study_named
 from layers.layer3_sweep.subject import Subject, require_engine
+from layers.layer5_regression.grid import concurrencies
 from parsers.errors import UsageError
 from perfkit.cli.sweep_options import checked
 
@@ -59,11 +60,12 @@ class Wanted:
     minutes: float | None
     processes: int | None
     samplers: bool
+    concurrency: str | None = None
 
     @property
     def own_cap(self) -> bool:
         """Whether the loads are to end at the server's own cap: nobody named one."""
-        return self.max_concurrency is None and not self.rates
+        return self.max_concurrency is None and self.concurrency is None and not self.rates
 
     @property
     def pipeline(self) -> str | None:
@@ -148,6 +150,10 @@ def _usual_data(wanted: Wanted, endpoint: str) -> str:
 
 
 def _loads(wanted: Wanted) -> tuple[Load, ...]:
+    if wanted.concurrency is not None:
+        if wanted.rates or wanted.max_concurrency is not None:
+            raise UsageError("--concurrency names the loads: leave out --max-concurrency and --open-loop")
+        return tuple(Load(concurrency=n) for n in concurrencies(wanted.concurrency))
     if not wanted.rates:
         return powers_of_two(wanted.max_concurrency if wanted.max_concurrency is not None else DEFAULT_CAP)
     if wanted.max_concurrency is not None:

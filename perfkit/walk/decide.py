@@ -8,12 +8,24 @@ from perfkit.walk.model import Decision, Outcome, Part, Way
 KERNELS_INSTEAD = (Part.STAGES, Part.LAYER2, Part.LAYER3, Part.LAYER4, Part.LAYER5)
 """Of little use where the device is the limit: what they find is host time that nobody waits for."""
 GAINS = ("improvement",)
+WEAKENS = {
+    Part.PREFLIGHT: "nothing says whether the machine was fit, nor what exactly is installed",
+    Part.LAYER1: "nobody knows whether host or device is the limit: a line of the host may cost time that "
+    "nobody waits for",
+    Part.STAGES: "nobody knows which stage holds the requests: a line may belong to one that nobody waits "
+    "for",
+    Part.LAYER2: "no line is named: what to try comes from symptoms and queues alone",
+    Part.LAYER3: "what was found holds at the load that was sent alone",
+    Part.LAYER4: "nothing is proved: a cause is proposed at best",
+    Part.LAYER5: "nothing says that the answers stay right",
+}
+"""What is missing where a part was left out, or could not be run."""
 
 
 def decide(outcome: Outcome) -> Decision:
     """By the part's word and exit code."""
-    if outcome.exit_code in (Exit.USAGE, Exit.INTERNAL) or not outcome.document:
-        return Decision(Way.ON, f"{outcome.part.label} could not be run, so what follows is weaker")
+    if outcome.failed:
+        return Decision(Way.ON, f"{outcome.part.label} could not be run: {WEAKENS[outcome.part]}")
     return RULES[outcome.part](outcome)
 
 

@@ -22,12 +22,13 @@ PREFIX, LOG = "walk-", "walk.log"
 
 @dataclass(slots=True)
 class Told:
-    """A journal as read: what was asked, what ended with which decision, what had begun and beside which
-    artifacts, what was left out and why, what was chosen to try."""
+    """A journal as read: what was asked, what ended with which decision and how long its last piece took,
+    what had begun and beside which artifacts, what was left out and why, what was chosen to try."""
 
     asked: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[Part, Outcome] = field(default_factory=dict)
     decisions: dict[Part, Decision] = field(default_factory=dict)
+    seconds: dict[Part, float] = field(default_factory=dict)
     begun: dict[Part, list[str]] = field(default_factory=dict)
     left_out: dict[Part, str] = field(default_factory=dict)
     agreed: bool = False
@@ -48,6 +49,10 @@ class Journal:
     def close(self) -> None:
         self._log.close()
 
+    def read_again(self) -> None:
+        """Take in what somebody else wrote meanwhile."""
+        self.told = read_journal(self.folder)
+
     def asked(self, asked: Mapping[str, Any]) -> None:
         self._append({"asked": dict(asked)})
 
@@ -62,11 +67,10 @@ class Journal:
     def began(self, part: Part, arguments: Sequence[str], artifacts: Sequence[str]) -> None:
         self._append({"began": part, "arguments": list(arguments), "artifacts": list(artifacts)})
 
-    def ended(self, outcome: Outcome, decision: Decision) -> None:
+    def ended(self, outcome: Outcome, decision: Decision, seconds: float) -> None:
         """The document stands in a file of its own: documents are large, and read by people too."""
-        path = self.folder / f"{outcome.part}.json"
-        path.write_text(json.dumps(outcome.document), encoding="utf-8")
-        said = {"ended": outcome.part, "exit_code": outcome.exit_code}
+        document_of(self.folder, outcome.part).write_text(json.dumps(outcome.document), encoding="utf-8")
+        said = {"ended": outcome.part, "exit_code": outcome.exit_code, "seconds": seconds}
         self._append({**said, "way": decision.way, "because": decision.because})
 
     def left_out(self, part: Part, because: str) -> None:
@@ -84,6 +88,11 @@ class Journal:
     def _append(self, record: dict[str, Any]) -> None:
         self._log.append(record)
         _take(self.told, record, self.folder)
+
+
+def document_of(folder: Path, part: Part) -> Path:
+    """Where the document of a part that ended lies."""
+    return folder / f"{part}.json"
 
 
 def read_journal(folder: Path) -> Told:
@@ -114,8 +123,9 @@ def _take(told: Told, record: Mapping[str, Any], folder: Path) -> None:
             told.kind = str(kind)
         case {"began": part, "artifacts": artifacts}:
             told.begun[Part(part)] = list(artifacts)
-        case {"ended": part, "exit_code": code, "way": way, "because": because}:
-            document = json.loads((folder / f"{part}.json").read_text(encoding="utf-8"))
+        case {"ended": part, "exit_code": code, "seconds": seconds, "way": way, "because": because}:
+            document = json.loads(document_of(folder, Part(part)).read_text(encoding="utf-8"))
+            told.seconds[Part(part)] = float(seconds)
             told.outcomes[Part(part)] = Outcome(Part(part), int(code), document)
             told.decisions[Part(part)] = Decision(Way(way), str(because))
         case {"left_out": part, "because": because}:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from layers.evidence.verdict import Exit
+
 
 class Part(StrEnum):
     """The parts in order; the value is the command that runs it."""
@@ -47,10 +49,11 @@ OF_A_CHANGE = (Part.LAYER4, Part.LAYER5)
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much of everything: times in seconds, `load` in requests at a time.
+    """How much of everything: times in seconds, `load` in requests at a time, `answers` options of Layer 5.
 
     `minutes` is what it takes on two cores with the bundled engine; `can` and `cannot` say what the amounts
-    are enough for, by the table of what n is enough.
+    are enough for, and `reaches` the strength of each part's findings at best, by the table of what n is
+    enough.
     """
 
     name: str
@@ -60,15 +63,16 @@ class Profile:
     events_s: float
     capture_s: float
     captures: int
-    max_concurrency: int
+    concurrencies: tuple[int, ...]
     sweep_repeats: int
     sweep_s: float
     pairs: int
     pass_s: float
     warmup_s: float
-    concurrencies: str
+    answers: tuple[str, ...]
     can: str
     cannot: str
+    reaches: Mapping[Part, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,11 @@ class Outcome:
     part: Part
     exit_code: int
     document: Mapping[str, Any]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the part could not be run at all."""
+        return self.exit_code in (Exit.USAGE, Exit.INTERNAL) or not self.document
 
     @property
     def word(self) -> str:

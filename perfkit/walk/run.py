@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,9 +27,11 @@ from layers.evidence.store import ARTIFACTS
 from layers.evidence.verdict import Exit
 from layers.layer3_sweep.subject import serving
 from parsers.children import child_command
+from parsers.errors import PerfkitError
 from perfkit.walk.candidates import candidates
 from perfkit.walk.decide import KERNELS_INSTEAD, decide
 from perfkit.walk.journal import Journal, Told
+from perfkit.walk.lock import held
 from perfkit.walk.model import OF_A_CHANGE, UNDER_LOAD, Candidate, Decision, Outcome, Part, Profile, Way
 from perfkit.walk.steps import RESUMABLE, arguments_of
 from perfkit.walk.subject import Investigated
@@ -41,14 +44,17 @@ ENDED_BY_SIGNAL = 128
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Those whom the walk asks and tells. `may_load`: may load be sent to a server that somebody else runs?
+    """Those whom the walk asks and tells. `waits`: nothing new; `cut`: what was cut keeps what it has first;
+    `rests`: nothing is at work any more. `may_load`: may load be sent to a server that somebody else runs?
     `choose`: which of the candidates, None for none of them."""
 
     told: Callable[[], bool]
-    begins: Callable[[Part, Sequence[str]], None]
+    begins: Callable[[Part], None]
     waits: Callable[[], None]
+    cut: Callable[[], None]
     ended: Callable[[Outcome, Decision], None]
     left_out: Callable[[Part, str], None]
+    rests: Callable[[], None]
     may_load: Callable[[], bool]
     choose: Callable[[Sequence[Candidate]], Candidate | None]
 
@@ -67,16 +73,23 @@ class Walk:
     ) -> None:
         self._investigation, self._journal, self._people = investigation, journal, people
         self._whom, self._profile, self._skipped = whom, profile, skipped
-        self._server = ExitStack()
+        self._server, self._holding = ExitStack(), ExitStack()
         self._url = ""
 
     def __enter__(self) -> Self:
+        """UsageError where another walk is at work in this folder."""
+        place, people = self._journal.folder, self._people
+        self._lock = self._holding.enter_context(held(place, people.told, people.cut))
+        self._journal.read_again()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.close()
+        try:
+            self._server.close()
+        finally:
+            self._holding.close()
 
     @property
     def _told(self) -> Told:
@@ -161,20 +174,27 @@ class Walk:
 
     def _run(self, part: Part) -> bool:
         """Run a part to its end; False where somebody ended it."""
+        self._people.begins(part)
+        try:
+            return self._run_to_its_end(part)
+        finally:
+            self._people.rests()
+
+    def _run_to_its_end(self, part: Part) -> bool:
         if part in OF_A_CHANGE:
             self._server.close()
-        else:
-            self._serve()
+        elif not self._serve():
+            return False
         options = arguments_of(part, self._profile, self._whom, self._url, self._told.chosen)
         arguments = [part.value, *self._resumed(part, options), *self._always()]
-        self._people.begins(part, arguments)
         self._journal.began(part, arguments, self._artifacts())
+        began_s = time.monotonic()
         code, document = self._child(part, arguments)
         if code == Exit.INTERRUPTED or code < 0 or self._people.told():
             return False
         outcome = Outcome(part, code, document)
         decision = decide(outcome)
-        self._journal.ended(outcome, decision)
+        self._journal.ended(outcome, decision, round(time.monotonic() - began_s, 1))
         self._people.ended(outcome, decision)
         return True
 
@@ -192,14 +212,25 @@ class Walk:
         folder = self._investigation / ARTIFACTS
         return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
-    def _serve(self) -> None:
-        """Have the server answer, and know its kind."""
-        if self._url:
-            return
-        log = self._journal.folder / "server.log"
-        self._url = self._server.enter_context(serving(self._whom.subject, {}, log)).url
+    def _serve(self) -> bool:
+        """Have the server answer, and know its kind; False where somebody ended it before that."""
+        if not self._url:
+            log = self._journal.folder / "server.log"
+            try:
+                served = self._server.enter_context(serving(self._whom.subject, {}, log, self._looks))
+            except PerfkitError:
+                if not self._people.told():
+                    raise
+                return False
+            self._url = served.url
         if not self._told.kind:
             self._journal.kind(self._kind())
+        return True
+
+    def _looks(self) -> bool:
+        """Whether somebody ended the walk; seen, and shown, while a server starts."""
+        self._people.waits()
+        return self._people.told()
 
     def _kind(self) -> str:
         headers = dict(header.split("=", 1) for header in self._whom.headers)
@@ -223,8 +254,19 @@ class Walk:
         return code, document if isinstance(document, dict) else {}
 
     def _wait(self, command: Sequence[str], said: IO[bytes], printed: IO[bytes]) -> int:
-        """Until it has ended; told to end, it is given time to keep what it has."""
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=printed, stderr=said) as child:
+        """Until it has ended; told to end, it is given time to keep what it has.
+
+        It is in a session of its own: a Ctrl-C at the terminal reaches the walk alone, which tells it once.
+        It holds the walk's lock for as long as it lives.
+        """
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=said,
+            start_new_session=True,
+            pass_fds=(self._lock,),
+        ) as child:
             asked = False
             while True:
                 try:

@@ -22,13 +22,15 @@ def arguments_of(
     at = [f"--server={url}"]
     if part is Part.LAYER1:
         headers = [f"--header={header}" for header in whom.headers]
-        return [*at, f"--profile={profile.trace_s:g}", f"--load={profile.load}", *headers]
+        bounds = [f"--{name}={value}" for name, value in whom.roofline.items()]
+        return [*at, f"--profile={profile.trace_s:g}", f"--load={profile.load}", *bounds, *headers]
     if part is Part.STAGES:
         return [*at, f"--profile={profile.events_s:g}", f"--load={profile.load}", *whom.load_options()]
     if part is Part.LAYER2:
         amount = [f"--seconds={profile.capture_s:g}", f"--repeats={profile.captures}"]
         return [*at, f"--load={profile.load}", *amount, *whom.load_options()]
-    amount = [f"--max-concurrency={profile.max_concurrency}", f"--repeats={profile.sweep_repeats}"]
+    loads = ",".join(map(str, profile.concurrencies))
+    amount = [f"--concurrency={loads}", f"--repeats={profile.sweep_repeats}"]
     passes = [f"--seconds={profile.sweep_s:g}", f"--warmup={profile.warmup_s:g}"]
     return [*at, *amount, *passes, *_engines(whom), *whom.load_options()]
 
@@ -42,15 +44,16 @@ def _engines(whom: Investigated) -> list[str]:
 
 
 def _of_change(part: Part, profile: Profile, whom: Investigated, candidate: Candidate) -> list[str]:
-    arms = [f"--set={candidate.set_}", f"--vs={candidate.vs}", *candidate.common, *whom.load_options()]
+    b = "--a-a" if whom.a_a and part is Part.LAYER4 else f"--vs={candidate.vs}"
+    arms = [f"--set={candidate.set_}", b, *candidate.common, *whom.load_options()]
     if whom.launch:
         arms.append(f"--launch={whom.launch}")
     if part is Part.LAYER4:
         amount = [f"--pairs={profile.pairs}", f"--at={profile.load}"]
         passes = [f"--seconds={profile.pass_s:g}", f"--warmup={profile.warmup_s:g}"]
-        unblocked = _if_said("--unblocked", candidate.unblocks)
-        return [*arms, *amount, *passes, *_if_said("--ran", candidate.ran), *unblocked]
-    return [*arms, f"--concurrency={profile.concurrencies}", *_if_said("--counter", candidate.ran)]
+        proof = [*_if_said("--ran", candidate.ran), *_if_said("--unblocked", candidate.unblocks)]
+        return [*arms, *amount, *passes, *([] if whom.a_a else proof)]
+    return [*arms, *profile.answers, *_if_said("--counter", candidate.ran)]
 
 
 def _if_said(option: str, value: str) -> list[str]:

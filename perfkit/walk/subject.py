@@ -15,7 +15,8 @@ class Investigated:
     """A server that runs (`server`), one to start (`launch`), or, without either, the bundled engine.
 
     `options` go to every part that sends load (--endpoint, --model, --data), `headers` too and are recorded
-    nowhere.
+    nowhere; `roofline` to Layer 1. `a_a`: Layer 4 compares A with itself, which shows what such a walk claims
+    where nothing was changed.
     """
 
     server: str = ""
@@ -23,6 +24,8 @@ class Investigated:
     preset: str = ENGINE_PRESET
     pipeline: str = ENGINE_PIPELINE
     options: Mapping[str, str] = field(default_factory=dict)
+    roofline: Mapping[str, str] = field(default_factory=dict)
+    a_a: bool = False
     headers: tuple[str, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""A made-up trace of a decode loop that its host holds back: what `make demo` shows, and a test input.
+"""A made-up trace of a decode loop that its host holds back: what `make trace` shows, and a test input.
 
 Every step schedules on the CPU, launches some 40 small kernels one by one, each finished before the next is
 launched, copies the sampled token to the host with `.item()`, waits for it, and detokenises while the
