@@ -182,7 +182,7 @@ def begun_times(folder: Path, part: Part) -> int:
 
 def behind(folder: Path) -> set[str]:
     """Parts that ended or were left out."""
-    return {record[key] for record in journal(folder) for key in ("ended", "left_out") if key in record}
+    return {str(record[key]) for record in journal(folder) for key in ("ended", "left_out") if key in record}
 
 
 def journal(folder: Path) -> list[dict[str, object]]:

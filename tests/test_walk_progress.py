@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import select
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ from perfkit.cli.investigate_progress import Shown, left_text
 from perfkit.walk.decide import decide
 from perfkit.walk.model import Candidate, Part
 from perfkit.walk.profiles import QUICK
+from perfkit.walk.run import People
 from tests.test_walk_decisions import outcome
 
 
@@ -66,9 +68,9 @@ def test_both_questions_are_asked_and_answered(
 ) -> None:
     candidate = Candidate("n", "why", ("seen",), "how", "a=1", "a=2")
 
-    def asked() -> view.People:
+    def asked() -> People:
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
-        monkeypatch.setattr(view.select, "select", lambda read, write, other, wait_s: (read, write, other))
+        monkeypatch.setattr(select, "select", lambda read, write, other, wait_s: (read, write, other))
         return view.people(lambda: False, QUICK, yes=False)
 
     assert asked().may_load() is load
