@@ -37,6 +37,7 @@ from layers.layer3_sweep.guards_import import IMPORT_GUARDS, IMPORT_PASS_GUARDS
 from layers.layer3_sweep.guards_pass import BELONG_GUARDS, PASS_GUARDS
 from layers.layer3_sweep.guards_requests import REPEAT_GUARDS, REQUEST_GUARDS
 from layers.layer4_ab.guards_arms import ARM_GUARDS
+from layers.layer4_ab.guards_evidence import EVIDENCE_GUARDS
 from layers.layer4_ab.guards_pairs import PAIR_GUARDS
 from layers.layer5_regression.guards import OUTPUT_GUARDS
 from layers.layer5_regression.guards_collected import COLLECTED_GUARDS
@@ -118,6 +119,7 @@ CATALOGUE = gather(
     by_code(FILE_GUARDS, STAGE_GUARDS, STAGE_LIVE_GUARDS, SCRAPE_GUARDS),
     PAIR_GUARDS,
     ARM_GUARDS,
+    EVIDENCE_GUARDS,
     by_code(OUTPUT_GUARDS, COLLECTED_GUARDS, KEY_GUARDS),
 )
 

@@ -112,9 +112,9 @@ def _payloads(values: Mapping[str, Any], folder: Path) -> Iterator[Payload]:
     if isinstance(text := _first(values, "text"), str):
         yield text_payload(text)
     if (tokens := _first(values, "tokens")) is not None:
-        yield _ids(Kind.TOKENS, tokens)
+        yield ids_payload(Kind.TOKENS, tokens)
     if (codes := values.get("codes")) is not None:
-        yield _ids(Kind.CODES, codes)
+        yield ids_payload(Kind.CODES, codes)
     for name in ("audio", "array"):
         if isinstance(file := values.get(name), str):
             path = folder / file
@@ -122,7 +122,7 @@ def _payloads(values: Mapping[str, Any], folder: Path) -> Iterator[Payload]:
             yield read(_bytes_of(path), str(path))
 
 
-def _ids(kind: Kind, values: Any) -> Payload:
+def ids_payload(kind: Kind, values: Any) -> Payload:
     """Lists of whole numbers as int64, whatever their depth."""
     try:
         found = np.array(values if values != [] else np.empty(0, np.int64))

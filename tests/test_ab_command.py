@@ -152,7 +152,7 @@ def test_a_result_is_recorded_and_its_floor_stays_on_record(
         (("--margin", "0"), "--margin 0"),
         (("--starts", "server"), "--starts server"),
         (("--drop-first", "maybe"), "--drop-first maybe"),
-        (("--stage", "vocoder"), "--stage vocoder"),
+        (("--stage", "vocoder=2"), "--stage vocoder=2"),
         (("--order", "ABBA"), "--order ABBA"),
         (("--ran", "async"), "--log-a"),
     ],

@@ -58,7 +58,7 @@ def test_a_paired_interval_alone_would_claim_too_often_where_rounds_depend_on_ea
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0, 2.0])
-@pytest.mark.parametrize("pairs", [4, 6, 8])
+@pytest.mark.parametrize("pairs", [2, *PAIRS])
 def test_an_effect_of_the_printed_size_is_claimed_in_75_to_85_pct_of_further_runs(
     ratio: float, pairs: int
 ) -> None:
@@ -67,12 +67,13 @@ def test_an_effect_of_the_printed_size_is_claimed_in_75_to_85_pct_of_further_run
 
 
 @pytest.mark.parametrize("pairs", PAIRS)
-def test_an_effect_of_the_size_that_is_typically_printed_is_claimed_in_75_to_85_pct(pairs: int) -> None:
+def test_an_effect_of_the_size_that_is_typically_printed_is_claimed_at_least_as_often(pairs: int) -> None:
+    """The few A/Bs that take their noise for small print too little, so the usual one prints enough."""
     random = random_of(50 + pairs)
     pilots = rule(*arms(white(random, PILOTS, 2 * pairs)))
     spread = float(np.median(np.maximum(pilots.spread, pilots.repeat_spread)))
     a, b = arms(white(random, 20_000, 2 * pairs))
-    assert POWER_LOW <= rule(a, b + detectable(pairs, spread)).differs.mean() <= POWER_HIGH
+    assert 0.8 <= rule(a, b + detectable(pairs, spread)).differs.mean() <= 0.95
 
 
 @pytest.mark.parametrize("pairs", [4, 6, 8])
@@ -89,16 +90,17 @@ def test_a_floor_far_above_the_noise_is_what_an_effect_has_to_pass() -> None:
     floor = Floor(FloorKind.MEASURED, 0.10, 2, 0)
     needed = detectable(4, math.sqrt(2) * RUN_SD, floor.of(4))
     assert 0.10 < needed < 0.12
-    a, b = arms(white(random_of(3), TRIALS, 8))
-    assert abs(rule(a, b + needed, floor.of(4)).differs.mean() - 0.8) < 0.02
+    assert POWER_LOW <= claimed_at_printed(random_of(3), 0.0, 4, floor) <= POWER_HIGH
 
 
 @pytest.mark.parametrize("pairs", PAIRS)
-def test_with_the_noise_known_the_power_at_the_detectable_effect_is_80_pct(pairs: int) -> None:
-    a, b = arms(white(random_of(7), 20_000, 2 * pairs))
-    effect = detectable(pairs, math.sqrt(2) * RUN_SD)
-    for direction in (effect, -effect):
-        assert abs(rule(a, b + direction).differs.mean() - 0.8) < 0.015
+def test_the_printed_effect_is_seen_as_often_in_either_direction(pairs: int) -> None:
+    random = random_of(7)
+    pilots = rule(*arms(white(random, 20_000, 2 * pairs)))
+    printed = detectable(pairs, 1.0) * np.maximum(pilots.spread, pilots.repeat_spread)[:, None]
+    a, b = arms(white(random, 20_000, 2 * pairs))
+    for effect in (printed, -printed):
+        assert abs(rule(a, b + effect).differs.mean() - 0.8) < 0.015
 
 
 @pytest.mark.parametrize("pairs", [4, 8])

@@ -101,12 +101,12 @@ class Following:
         return Heard()
 
 
-def experiment(command: str, pairs: int = 1, **other: Any) -> Experiment:
+def experiment(command: str, pairs: int = 1, hot: bool = False, **other: Any) -> Experiment:
     """B works three times as long for an answer."""
     subject = Subject(command=command)
     each = sweep_plan(1, subject=subject, loads=(Load(2),), repeats=1, **other)
     a, b = (ArmPlan(subject, {"work": work}) for work in ("5", "15"))
-    return planned(each, a, b, pairs)
+    return planned(each, a, b, pairs, hot=hot)
 
 
 def ran(folder: Path, made: Experiment, **other: Any) -> tuple[str, list[str]]:

@@ -437,3 +437,9 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
 def test_a_period_that_repeats_the_drivers_values_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="5 ms"):
         LiveSampling(tmp_path, period_ms=5)
+
+
+def test_what_holds_the_clocks_back_is_sampled(play: Play) -> None:
+    recording = one(play(util="90", reasons="64", seconds=0.8))
+    held = series(recording, "gpu 0", "clocks.event_reasons")
+    assert len(held.values) and set(held.values) == {64.0}

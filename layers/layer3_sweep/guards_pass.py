@@ -22,6 +22,11 @@ LITTLE_BROKEN = 0.10
 comparison (sglang-omni ASR) is off by 0.30, all others by less than 0.06."""
 OTHERS_RULE = 0.50
 """Of the machine's cores, kept busy by others: more than half of what was measured is theirs."""
+SLOWED_RULE = 0.05
+"""Of the samples of a card, at which its clocks were held back by heat or by its board. perfkit's choice: a
+blink is no condition. nvbench leaves out samples of a slowed card at 25 %."""
+OF_ITS_OWN_LOAD = "power cap"
+"""A card at full load meets its power limit by itself: told, and no neighbour's doing."""
 DRIFTED = 0.03
 """Of throughput from the first repeat to the last; clean repeats drift by less (sglang-omni#1005 allows 5 %
 between two)."""
@@ -56,6 +61,32 @@ def _contended(swept: SweepPass) -> Outcome | None:
     text = f"others kept {pct(share)} of the cores busy (n = {counted(swept.host.n, 'look')})"
     effect = Effect.DIRECTIONAL if share <= OTHERS_RULE else None
     return Outcome(share > FOREIGN_CPU_SHARE, text, effect)
+
+
+def _card_shared(swept: SweepPass) -> Outcome | None:
+    told = [card for card in swept.cards if card.others is not None]
+    if not told:
+        return None
+    said = [f"{card.device}: {', '.join(card.others)}" for card in told if card.others]
+    alone = f"nobody else on {first_few(card.device for card in told)}"
+    return Outcome(bool(said), first_few(said) or alone)
+
+
+def _card_slowed(swept: SweepPass) -> Outcome | None:
+    """By its power limit alone a note: that is where a busy card ends by itself."""
+    told = [card for card in swept.cards if card.slowed is not None]
+    if not told:
+        return None
+    slowed = [
+        (card.device, name, share)
+        for card in told
+        for name, share in (card.slowed or {}).items()
+        if share > SLOWED_RULE
+    ]
+    text = first_few(f"{device}: {name} at {pct(share)} of the samples" for device, name, share in slowed)
+    by_itself = all(name == OF_ITS_OWN_LOAD for _, name, _ in slowed)
+    effect = Effect.NOTE if by_itself else None
+    return Outcome(bool(slowed), text or f"nothing held {first_few(c.device for c in told)} back", effect)
 
 
 def _mixed(facts: CurveFacts) -> Outcome | None:
@@ -191,7 +222,34 @@ DRIFT = Guard(
     check=_drift,
 )
 
-PASS_GUARDS: tuple[Guard[SweepPass], ...] = (LITTLES_LAW, CONTENDED)
+CARD_SHARED = Guard(
+    code="PK346",
+    name="card-shared",
+    layer="layer3",
+    effect=Effect.DIRECTIONAL,
+    sees="One repeat that is slower than the others, with nothing changed.",
+    cause="Processes of others computed on a card of the server, filled or freed memory there, came or left.",
+    detection="The driver's list of processes, twice a second, on the cards that the server is on. Not "
+    "looked at where the driver lists none of the server's own.",
+    remedy="Take a card of your own (perfkit preflight recommends one), and run it again.",
+    source="SGLang-Omni methodology 1.2: contended runs are kept for qualitative findings only.",
+    check=_card_shared,
+)
+
+CARD_SLOWED = Guard(
+    code="PK347",
+    name="card-slowed-down",
+    layer="layer3",
+    effect=Effect.DIRECTIONAL,
+    sees="A repeat that is slower on a card that is as busy as before.",
+    cause="The card held its own clocks back: heat, a brake of its power, or (a note) the power limit.",
+    detection=f"NVML's reasons at more than {limit(SLOWED_RULE)} of the samples of the window.",
+    remedy="Let it cool down, see to its air, or lock the clocks lower for all runs (nvidia-smi -lgc).",
+    source="NVIDIA/nvbench: samples of a card whose clock fell are dropped; nvml.h on clocks event reasons.",
+    check=_card_slowed,
+)
+
+PASS_GUARDS: tuple[Guard[SweepPass], ...] = (LITTLES_LAW, CONTENDED, CARD_SHARED, CARD_SLOWED)
 """Those that look at one pass."""
 BELONG_GUARDS: tuple[Guard[CurveFacts], ...] = (MIXED_HOSTS, ONE_MISSING, DRIFT)
 """Those that look at all passes of a curve."""

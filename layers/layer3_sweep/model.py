@@ -149,6 +149,19 @@ class HostUse:
 
 
 @dataclass(frozen=True, slots=True)
+class CardState:
+    """What else was with one card over the window. `others`: in words, what processes of others did on it;
+    None where they cannot be told from ours. `sm_clock_mhz` is the median; `slowed` the share of samples at
+    which a reason held the clocks back (`fields.SLOWDOWNS`); each None where it was not sampled."""
+
+    device: str
+    others: tuple[str, ...] | None
+    sm_clock_mhz: float | None
+    slowed: Mapping[str, float] | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerUse:
     """Means over the window of what the server says of itself."""
 
@@ -196,6 +209,7 @@ class SweepPass:
     underrun_share: float | None = None
     devices: tuple[DeviceUse, ...] = ()
     host: HostUse | None = None
+    cards: tuple[CardState, ...] = ()
     server: ServerUse | None = None
     accuracy: Accuracy | None = None
     client: ClientHealth | None = None

@@ -14,6 +14,7 @@ from layers.collectors.load.plan import Load
 from layers.collectors.load.pulse_series import PulseSeries
 from layers.collectors.load.records import Outcome, Phase, RequestRecord, last_attempts
 from layers.evidence.measurement import Artifact
+from layers.layer3_sweep.cards import cards_over
 from layers.layer3_sweep.client_health import client_health
 from layers.layer3_sweep.in_flight import in_flight_steps, mean_in_flight
 from layers.layer3_sweep.model import Accuracy, Counts, ServerUse, SweepPass, Window
@@ -84,6 +85,7 @@ def pass_of(
         rtf=rtf_of(requests),
         underrun_share=_underrun_share(served),
         devices=devices_over(beside.sampled, span) if span else (),
+        cards=cards_over(beside.sampled, span) if span else (),
         host=host_over(beside.sampled, span, beside.server_processes) if span else None,
         server=beside.server,
         accuracy=beside.accuracy,

@@ -54,7 +54,7 @@ def _devices(file: SampledFile, span: WallSpan, ours: set[int]) -> Iterator[Devi
     for series in file.series:
         if series.pid != NO_PROCESS or (ours and series.device not in ours):
             continue
-        values, key = _inside(series, span), (series.entity, series.metric)
+        values, key = inside(series, span), (series.entity, series.metric)
         if len(values) > len(best.get(key, ())):
             best[key] = values
     for (entity, metric), values in best.items():
@@ -71,7 +71,8 @@ def _devices(file: SampledFile, span: WallSpan, ours: set[int]) -> Iterator[Devi
             )
 
 
-def _inside(series: Series, span: WallSpan) -> F64:
+def inside(series: Series, span: WallSpan) -> F64:
+    """The samples in a span; none of a source that stamps nothing."""
     if series.at_ns is None:
         return np.empty(0, np.float64)
     return series.values[(series.at_ns >= span.start_ns) & (series.at_ns < span.end_ns)]
@@ -84,7 +85,7 @@ def host_over(files: Iterable[SampledFile], span: WallSpan, processes: int = 0) 
     """
     for file in files:
         service = [s for s in file.series if s.field == CPU_SERVICE]
-        values = _inside(service[0], span) if service else ()
+        values = inside(service[0], span) if service else ()
         if len(values):
             mean = float(np.mean(values))
             return HostUse(mean, None, processes, len(values), _others_share(file, span))

@@ -11,14 +11,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layers.collectors.load.plan import Load
+from layers.layer4_ab.blocks import Blocks
 from layers.layer4_ab.differences import data_differences, differences
 from layers.layer4_ab.effects import effect_of, floors_beside, with_holm
+from layers.layer4_ab.excluded import without_odd_clocks
 from layers.layer4_ab.gates import accuracy_gate, gates
 from layers.layer4_ab.history import history_of, machine_of
 from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, OUTPUT, THROUGHPUT, untold_tails
-from layers.layer4_ab.model import AbAnalysis, Arm, Effect, Metric, Pair, Question, Recorded, Round
+from layers.layer4_ab.model import (
+    AbAnalysis,
+    Arm,
+    Effect,
+    LeafEvidence,
+    Metric,
+    Pair,
+    Question,
+    Recorded,
+    Round,
+)
 from layers.layer4_ab.order import Shift, drift, order_effect
 from layers.layer4_ab.pairing import Paired, chosen_load, loads_of, paired, starts_of
+from layers.layer4_ab.stage_share import stage_share
 from layers.layer4_ab.startup import startup_gate
 from layers.layer4_ab.treatment import counts
 from parsers.errors import UsageError
@@ -26,13 +39,18 @@ from parsers.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is known beside the arms: documents of earlier A/Bs, logs of the servers, and the arms of all
-    starts as they ran (ABBA…)."""
+    """What is known beside the arms: documents of earlier A/Bs, logs of the servers, the arms of all starts
+    as they ran (ABBA…), shares of stages by a ledger, with which it is, the share of a suspect, and
+    what blocks in steps, by traces."""
 
     earlier: Sequence[Mapping[str, Any]] = ()
     logs_a: Sequence[str] = ()
     logs_b: Sequence[str] = ()
     order: str = ""
+    ledger: Mapping[str, float] | None = None
+    ledger_of: str = ""
+    leaf: LeafEvidence | None = None
+    blocks: tuple[Blocks, ...] = ()
 
 
 def analyse(
@@ -43,7 +61,7 @@ def analyse(
     beside = beside or Beside()
     load = chosen_load(a.rounds, b.rounds, question.load)
     metric = primary_metric(question, load)
-    here = [_at(arm, load) for arm in (a, b)]
+    here = [without_odd_clocks(_at(arm, load)) for arm in (a, b)]
     found = paired([*here[0], *here[1]], metric, question.drop_first, beside.order)
     again_starts = starts_of(_at(again, load), Arm.AGAIN) if again else []
 
@@ -91,6 +109,9 @@ def analyse(
             primary,
             others,
         ),
+        stage=stage_share(question, here[0], beside.ledger, beside.ledger_of),
+        leaf=beside.leaf,
+        blocks=beside.blocks,
     )
 
 

@@ -34,7 +34,8 @@ def read_arms(folder: Path, experiment: Experiment) -> Mapping[Arm, Recorded]:
         first = first or before
         found[key.arm].append(_run(folder, key, _changes(first, (before, after))))
     lost = [f"run {key.number} ({key.arm}) was not run, or cut: --resume runs it" for key in missing]
-    return {arm: _joined(parts, lost if arm is Arm.A else ()) for arm, parts in found.items()}
+    joined = {arm: _joined(parts, lost if arm is Arm.A else ()) for arm, parts in found.items()}
+    return {arm: replace(one, hot=experiment.hot) for arm, one in joined.items()}
 
 
 def _run(folder: Path, key: RunKey, changes: Sequence[str]) -> Recorded:

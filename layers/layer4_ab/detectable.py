@@ -2,8 +2,9 @@
 
 Both are of the whole rule, floor included: the rule itself judges some ten thousand simulated A/Bs of normal
 noise, and the effect that it would have claimed in POWER of them is the answer. The spread that it starts
-from is the larger of the pairs' and the repeats': measured on a few pairs, the pairs' own is too small more
-often than too large, and promises too much (docs/ab.md).
+from is the larger of the pairs' and the repeats', and an estimate: a few pairs may know it badly. So each
+simulated A/B has a noise of its own, that which would have been estimated so by another one of as many pairs.
+With the estimate taken for the truth 3 pairs promise too much (docs/ab.md).
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ SEED = 20_260_901
 
 
 class _Simulated(NamedTuple):
-    """A/Bs without an effect, in units of the pairs' spread: means, and what each mean had to pass."""
+    """A/Bs without an effect, in units of the pairs' true spread: means, what each mean had to pass, and the
+    spread that other A/Bs of as many pairs find."""
 
     means: F64
     to_differ: F64
     to_be_equivalent: F64
+    found: F64
 
 
 def detectable(pairs: int, spread: float, outside_floor: float = 0.0, draws: int = DRAWS) -> float:
-    """The log-ratio that is claimed with chance POWER, where pairs have this spread; pairs >= 2."""
+    """The log-ratio that a further A/B claims with chance POWER, where one found this spread; pairs >= 2."""
     simulated = _simulated(pairs, draws)
-    needed = np.maximum(simulated.to_differ * spread, outside_floor) - simulated.means * spread
+    noise = spread / simulated.found
+    needed = np.maximum(simulated.to_differ * noise, outside_floor) - simulated.means * noise
     return float(np.quantile(needed, POWER))
 
 
@@ -76,11 +80,19 @@ def _fewest(wanted: float, seen_with: Callable[[int], float]) -> int | None:
 
 @cache
 def _simulated(pairs: int, draws: int) -> _Simulated:
-    noise = np.random.default_rng(SEED).standard_normal((2, draws, pairs)) / math.sqrt(2)
-    a, b = noise[0], noise[1]
+    random = np.random.default_rng(SEED)
+    a, b = _starts(random, draws, pairs)
     differences = b - a
     spread, repeats = differences.std(-1, ddof=1), repeat_spread(a, b)
     two_sided, one_sided = (
         np.maximum(*widths(pairs, spread, repeats, quantile)) for quantile in (TWO_SIDED, ONE_SIDED)
     )
-    return _Simulated(differences.mean(-1), two_sided, one_sided)
+    others = _starts(random, draws, pairs)
+    found = np.maximum((others[1] - others[0]).std(-1, ddof=1), repeat_spread(*others))
+    return _Simulated(differences.mean(-1), two_sided, one_sided, found)
+
+
+def _starts(random: np.random.Generator, draws: int, pairs: int) -> tuple[F64, F64]:
+    """Starts of both arms, whose differences have a spread of 1."""
+    a, b = random.standard_normal((2, draws, pairs)) / math.sqrt(2)
+    return a, b

@@ -32,13 +32,15 @@ class ArmPlan:
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """`each` is the plan of every run but for its arm; `order` the arms of the runs as they follow each
-    other; `a_a`: both arms are the same on purpose, to find the floor."""
+    other; `a_a`: both arms are the same on purpose, to find the floor; `hot`: one server a pair, whose
+    settings change between its two runs."""
 
     each: SweepPlan
     a: ArmPlan
     b: ArmPlan
     order: tuple[str, ...]
     a_a: bool = False
+    hot: bool = False
 
     def __post_init__(self) -> None:
         if not (self.a.subject.starts and self.b.subject.starts):
@@ -47,6 +49,8 @@ class Experiment:
             raise UsageError("an A/B is run at one load: --at N")
         if (self.a == self.b) != self.a_a:
             raise UsageError("the arms are the same: say how B differs (--vs NAME=VALUE), or --a-a")
+        if self.hot and (self.a.subject != self.b.subject or len(self.order) % 2):
+            raise UsageError("--hot: one server for both arms, which differ in settings (--set, --vs)")
 
     @property
     def variable(self) -> str:
@@ -72,12 +76,19 @@ class RunKey:
         """A name for its folder: they sort as they ran."""
         return f"{self.number:03}-{self.arm}"
 
+    @property
+    def pair(self) -> int:
+        """The pair that it belongs to, from 1."""
+        return (self.number + 1) // 2
 
-def planned(each: SweepPlan, a: ArmPlan, b: ArmPlan, pairs: int, *, a_a: bool = False) -> Experiment:
+
+def planned(
+    each: SweepPlan, a: ArmPlan, b: ArmPlan, pairs: int, *, a_a: bool = False, hot: bool = False
+) -> Experiment:
     """An experiment of so many pairs, in blocks of ABBA or BAAB; UsageError for less than one."""
     if pairs < 1:
         raise UsageError(f"--pairs {pairs}: 1 or more ({DEFAULT_PAIRS} for a strong finding)")
-    return Experiment(each, a, b, schedule(pairs, each.seed), a_a)
+    return Experiment(each, a, b, schedule(pairs, each.seed), a_a, hot)
 
 
 def runs_of(experiment: Experiment) -> Iterator[RunKey]:

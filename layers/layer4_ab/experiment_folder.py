@@ -87,8 +87,12 @@ def stands(folder: Path, experiment: Experiment, key: RunKey) -> bool:
 
 
 def left_to_run(folder: Path, experiment: Experiment) -> list[RunKey]:
-    """The runs that do not stand yet."""
-    return [key for key in runs_of(experiment) if not stands(folder, experiment, key)]
+    """The runs that do not stand yet; of runs that share a server both, where one does not."""
+    missing = [key for key in runs_of(experiment) if not stands(folder, experiment, key)]
+    if not experiment.hot:
+        return missing
+    pairs = {key.pair for key in missing}
+    return [key for key in runs_of(experiment) if key.pair in pairs]
 
 
 def begin_run(folder: Path, key: RunKey) -> Path:

@@ -8,14 +8,16 @@ from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
-from layers.evidence.strength_table import Comparison
+from layers.evidence.strength_table import Comparison, Stacks, Trace
+from layers.layer4_ab.blocks import words
 from layers.layer4_ab.guard_checks import floor_is_measured
-from layers.layer4_ab.measurements import scope_of
+from layers.layer4_ab.measurements import scope_of, suspect_scope
 from layers.layer4_ab.model import AbAnalysis, Call, Count, Effect
 from layers.layer4_ab.numbers import interval
 from layers.layer4_ab.treatment import ran
 from layers.layer4_ab.word import Word
 
+LOOK_ELSEWHERE = "look for what else differs between the arms"
 KEEP = {
     Word.IMPROVEMENT: "keep the change, once the gates that are not shown are passed",
     Word.REGRESSION: "leave the change out",
@@ -36,7 +38,13 @@ def findings_of(
     if judged is None:
         return []
     made = [_verdict(found, word, judged, measured, because)]
-    return [*made, *_beside(found, judged, measured), *_unblocked(found, judged, measured)]
+    return [
+        *made,
+        *_beside(found, judged, measured),
+        *_unblocked(found, judged, measured),
+        *_suspects(found, measured),
+        *_blocks(found),
+    ]
 
 
 def _short_of_strong(found: AbAnalysis) -> list[str]:
@@ -109,3 +117,42 @@ def _unblocked(found: AbAnalysis, judged: Judgement, measured: Sequence[Measurem
 
 def _is_unblocked(one: Count) -> bool:
     return one.a == 0 and one.b > 0
+
+
+def _suspects(found: AbAnalysis, measured: Sequence[Measurement]) -> Iterator[Finding]:
+    """What became of each suspect's share: whether the gain is the one that was meant."""
+    for one in found.leaf.shares if found.leaf else ():
+        sides = one.before, one.after
+        facts = Stacks(
+            ticks=min(side.ticks for side in sides),
+            captures=min(len(side.per_capture) for side in sides),
+            agree=all(side.agrees is not False for side in sides),
+        )
+        judged = judge_strength(facts, clear=not one.unchanged)
+        if judged is None:
+            continue
+        word = "not shown to have changed" if one.unchanged else "less" if one.high < 0 else "more"
+        yield Finding(
+            statement=f"share of the suspect, {word}: {one.text}",
+            strength=judged.strength,
+            rule=judged.rule,
+            recommendation=LOOK_ELSEWHERE if one.unchanged else "count the change to this line",
+            negative=one.unchanged,
+            measurements=tuple(m for m in measured if m.scope == suspect_scope(one)),
+        )
+
+
+def _blocks(found: AbAnalysis) -> Iterator[Finding]:
+    """What blocks in the steps of each arm, and what it prevents."""
+    for one in found.blocks:
+        judged = judge_strength(Trace(one.steps, one.operations, one.captures), clear=True)
+        if judged is None:
+            continue
+        yield Finding(
+            statement=f"what blocks inside a step: {words(one)}",
+            strength=judged.strength,
+            rule=judged.rule,
+            recommendation="where the second gain is larger, take out what blocks, and A/B it (--unblocked)",
+            evidence=f"idle time of the device by cause over {one.steps:,} steps",
+            artifacts=one.artifacts,
+        )

@@ -203,23 +203,6 @@ def _counted(counts: Sequence[Count]) -> str:
     return first_few(one.text for one in counts)
 
 
-def beyond_amdahl(found: AbAnalysis) -> Outcome | None:
-    """The whole interval has to lie above what the stage could give; "it unblocked X" explains it."""
-    share, effect = found.question.stage_share, found.primary
-    if share is None or effect is None or effect.low is None or effect.high is None:
-        return None
-    most = -math.log1p(-share)
-    least = effect.low if effect.metric.more_is_better else -effect.high
-    text = (
-        f"{interval(effect)}; {found.question.stage or 'the stage'} takes {pct(share)} of the time, and "
-        f"without it the rest is {change(most)} faster"
-    )
-    explained = [one for one in found.unblocked if one.a == 0 and one.b > 0]
-    if explained:
-        text = f"{text}; it unblocked {_counted(explained)}"
-    return Outcome(least > most, text, Effect.NOTE if explained else None)
-
-
 def outputs_shorter(found: AbAnalysis) -> Outcome | None:
     """A small difference has to be one by the rule of A/Bs, too: which items a short run got to is chance."""
     output = found.output

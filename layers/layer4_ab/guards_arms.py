@@ -77,21 +77,6 @@ UNCHECKED = Guard(
     check=checks.unchecked,
 )
 
-BEYOND_AMDAHL = Guard(
-    code="PK525",
-    name="gain-beyond-the-stage",
-    layer="layer4",
-    effect=Effect.VOID,
-    sees="A gain that is larger than what was improved.",
-    cause="The baseline was slow for another reason, or the change did something else as well.",
-    detection="The whole interval lies above 1 / (1 - share) of the stage (--stage NAME=SHARE). A note "
-    "where --unblocked names what went from 0 to something.",
-    remedy="Measure the baseline again; or show what the change unblocked (graph capture, lookahead).",
-    source="sglang-omni#574: +30 % by a stage of 14 % of the time; the baseline was 7.66 where 9.10 "
-    "was known.",
-    check=checks.beyond_amdahl,
-)
-
 OUTPUTS_SHORTER = Guard(
     code="PK526",
     name="outputs-differ-in-length",
@@ -222,7 +207,6 @@ ARM_GUARDS: tuple[Guard[AbAnalysis], ...] = (
     DATA_DIFFER,
     UNTREATED,
     UNCHECKED,
-    BEYOND_AMDAHL,
     OUTPUTS_SHORTER,
     FAILURES_DIFFER,
     AT_ONCE,

@@ -20,6 +20,7 @@ from layers.evidence.wording import counted, first_few
 from layers.layer4_ab.findings import findings_of
 from layers.layer4_ab.gates import ACCURACY
 from layers.layer4_ab.guards_arms import ARM_GUARDS
+from layers.layer4_ab.guards_evidence import EVIDENCE_GUARDS
 from layers.layer4_ab.guards_pairs import PAIR_GUARDS
 from layers.layer4_ab.measurements import ab_measurements
 from layers.layer4_ab.model import AbAnalysis, Call, GateState
@@ -46,7 +47,7 @@ EXITS = {
 
 def judge(found: AbAnalysis) -> Result:
     """The result of `perfkit ab`."""
-    guards = apply_guards((*PAIR_GUARDS, *ARM_GUARDS), found)
+    guards = apply_guards((*PAIR_GUARDS, *ARM_GUARDS, *EVIDENCE_GUARDS), found)
     word, measured = word_of(found, guards), ab_measurements(found)
     verdict = _verdict(found, word, guards)
     return Result(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact, Measurement
-from layers.layer4_ab.model import AbAnalysis, Effect
+from layers.layer4_ab.model import AbAnalysis, Effect, LeafEvidence, LeafShare
 from layers.layer4_ab.numbers import pct_of
 
 RATIO, FLOOR, DETECTABLE, FLOOR_SPREAD = "ratio", "ab_floor", "minimum_detectable_effect", "a_a_spread"
@@ -16,7 +16,8 @@ PAIRS = "pairs of starts"
 def ab_measurements(found: AbAnalysis) -> list[Measurement]:
     """Of every metric; the scope names metric and load."""
     artifact = next(iter((*found.b.artifacts, *found.a.artifacts)), None)
-    return [m for effect in found.effects for m in _of_effect(effect, artifact)] + list(_floors(found))
+    of_effects = [m for effect in found.effects for m in _of_effect(effect, artifact)]
+    return [*of_effects, *_floors(found), *_suspects(found.leaf)]
 
 
 def scope_of(effect: Effect) -> str:
@@ -72,3 +73,26 @@ def _floors(found: AbAnalysis) -> Iterator[Measurement]:
             artifact=artifact,
             scope=f"{floor.kind}, {found.load}",
         )
+
+
+def suspect_scope(one: LeafShare) -> str:
+    """`keys.py:61, idle`."""
+    return f"{one.place}, {one.mode}"
+
+
+def _suspects(leaf: LeafEvidence | None) -> Iterator[Measurement]:
+    """The share of each suspect in each arm."""
+    for one in leaf.shares if leaf else ():
+        for arm, share in (("A", one.before), ("B", one.after)):
+            low, high = 100 * share.low, 100 * share.high
+            yield Measurement(
+                name=f"suspect_share {arm}",
+                value=share.value,
+                unit="share",
+                n=share.ticks,
+                n_unit="ticks",
+                method=f"ticks below it; 95 %: {low:.2f} to {high:.2f} % ({share.method})",
+                artifact=None,
+                scope=suspect_scope(one),
+                raw=share.per_capture,
+            )

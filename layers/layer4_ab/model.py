@@ -13,7 +13,9 @@ from enum import StrEnum
 
 from layers.collectors.load.plan import Load
 from layers.evidence.measurement import Artifact
+from layers.layer2_stacks.model import Share
 from layers.layer3_sweep.model import SweepPass
+from layers.layer4_ab.blocks import Blocks
 from layers.layer4_ab.distribution import Points
 from layers.layer4_ab.floors import Floor
 from layers.layer4_ab.order import Shift
@@ -89,6 +91,8 @@ class Recorded:
     changes: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     """of its servers, by path, where perfkit started them"""
+    hot: bool = False
+    """whether the two runs of a pair shared a server, whose settings were changed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,56 @@ class Count:
         return f"{self.name}: {self.a:,.10g} → {self.b:,.10g} ({self.where})"
 
 
+@dataclass(frozen=True, slots=True)
+class StageShare:
+    """The stage that was improved and its share of a request's time in A, None where nothing tells it;
+    `where` says by what it is known, or why it is not."""
+
+    stage: str
+    share: float | None
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafShare:
+    """One suspect in both arms, of ticks of its thread (waits below it included); `low` and `high` enclose
+    the difference, B less A, at 95 %."""
+
+    place: str
+    mode: str
+    thread: str
+    before: Share
+    after: Share
+    low: float
+    high: float
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether nothing shows that it moved."""
+        return self.low <= 0 <= self.high
+
+    @property
+    def text(self) -> str:
+        """`keys.py:61: 31.2 % [28.0, 34.6] → 0 of 600 ticks, at most 0.50 % (idle)`."""
+        return f"{self.place}: {_told(self.before)} → {_told(self.after)} ({self.mode})"
+
+
+@dataclass(frozen=True, slots=True)
+class LeafEvidence:
+    """Shares of the suspects in both arms; `problems`: why there are none, or fewer."""
+
+    shares: tuple[LeafShare, ...]
+    problems: tuple[str, ...]
+    artifacts: tuple[Artifact, ...]
+
+
+def _told(share: Share) -> str:
+    if not share.hits:
+        return f"0 of {share.ticks:,} ticks, at most {100 * share.high:.2g} %"
+    low, high = 100 * share.low, 100 * share.high
+    return f"{100 * share.value:.1f} % [{low:.1f}, {high:.1f}] of {share.ticks:,} ticks"
+
+
 class GateState(StrEnum):
     """How a gate stands. What was not looked at is not passed."""
 
@@ -277,6 +331,9 @@ class AbAnalysis:
     treatment: tuple[Count, ...]
     unblocked: tuple[Count, ...]
     gates: Mapping[str, Gate]
+    stage: StageShare | None = None
+    leaf: LeafEvidence | None = None
+    blocks: tuple[Blocks, ...] = ()
 
     @property
     def effects(self) -> tuple[Effect, ...]:

@@ -6,13 +6,14 @@
         after.json                  a snapshot again
 
 A run that was cut is put aside and begun anew, with a server of its own: the start is the unit, and half of
-one is none.
+one is none. Hot, the two runs of a pair share a server, whose settings change between them (hot_server.py).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +26,7 @@ from layers.layer3_sweep.protocol import SERVER, SweepPlan
 from layers.layer3_sweep.sweep_folder import write_plan
 from layers.layer4_ab.experiment import Experiment, RunKey, plan_of_run
 from layers.layer4_ab.experiment_folder import AFTER, BEFORE, begin_run, keep_snapshot, left_to_run
+from layers.layer4_ab.hot_server import HotServers
 from layers.preflight.snapshot import Snapshot, Subject, take_snapshot
 from layers.preflight.software import read_software
 
@@ -49,12 +51,15 @@ def run_experiment(
     """Run, or go on with, the experiment of this folder; why it ended before its last run, empty where it did
     not. `look` takes a snapshot of the machine. Raises what `run_sweep` raises; what was recorded stays."""
     look = look or snapshot_of_machine
-    for key in left_to_run(folder, experiment):
-        if told():
-            return TOLD
-        watcher = follower.run_begins(key, len(experiment.order))
-        if why := _run(experiment, folder, key, data, watcher, headers, told, look):
-            return f"run {key.number} ({key.arm}): {why}"
+    left = left_to_run(folder, experiment)
+    with ExitStack() as stack:
+        hot = stack.enter_context(HotServers(experiment, headers)) if experiment.hot else None
+        for key in left:
+            if told():
+                return TOLD
+            watcher = follower.run_begins(key, len(experiment.order))
+            if why := _run(experiment, folder, key, data, watcher, headers, told, look, hot):
+                return f"run {key.number} ({key.arm}): {why}"
     return ""
 
 
@@ -72,11 +77,12 @@ def _run(
     headers: Mapping[str, str] | None,
     told: Callable[[], bool],
     look: Callable[[], Snapshot],
+    hot: HotServers | None,
 ) -> str:
     place = begin_run(folder, key)
     keep_snapshot(place / BEFORE, look())
     plan = plan_of_run(experiment, key)
-    with Servers(plan, place, headers) as servers:
+    with hot.of_run(key, place) if hot else Servers(plan, place, headers) as servers:
         plan = with_model(plan, servers.at(SERVER, 0).info)
         write_plan(place, plan)
         why = run_sweep(plan, place, data, watcher, headers, told, servers)

@@ -10,14 +10,18 @@ import msgspec
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import clipped
+from layers.layer2_stacks.sections import share_entry
 from layers.layer3_sweep.model import SweepPass
+from layers.layer4_ab import blocks
+from layers.layer4_ab.conditions import conditions
 from layers.layer4_ab.floors import Floor
 from layers.layer4_ab.gates import is_safe
 from layers.layer4_ab.history import machine_of
 from layers.layer4_ab.metrics import allows
-from layers.layer4_ab.model import AbAnalysis, Count, Effect, Pair, Round
+from layers.layer4_ab.model import AbAnalysis, Arm, Count, Effect, LeafShare, Pair, Round
 from layers.layer4_ab.numbers import pct_of
 from layers.layer4_ab.order import Shift
+from layers.layer4_ab.stage_share import stages_of_arms
 from layers.layer4_ab.treatment import ran
 
 
@@ -32,12 +36,18 @@ def sections(found: AbAnalysis) -> dict[str, Any]:
         "gates": {name: msgspec.to_builtins(gate) for name, gate in found.gates.items()},
         "safe": is_safe(found.gates),
         "unblocked": [_count(one) for one in found.unblocked],
+        "stage": msgspec.to_builtins(found.stage),
+        "suspects": [_suspect(one) for one in found.leaf.shares] if found.leaf else [],
+        "blocks": [blocks.entry(one) for one in found.blocks],
+        "stages": stages_of_arms(*_arms(found)),
         "load": str(found.load),
         "metrics": [_effect(effect, found) for effect in (*found.others, *found.elsewhere)],
         "floors": [_floor(floor, found) for floor in found.floors],
         "pairs": [_pair(pair, found) for pair in found.pairs],
         "runs": [_round(one, found) for one in found.rounds],
+        "conditions": [one._asdict() for one in conditions(found.rounds)],
         "files": [asdict(artifact) for artifact in _files(found)],
+        "hot": found.a.hot,
         "machine": machine_of(found.rounds),
         "order_effect": _shift(found.order_effect),
         "drift": _shift(found.drift),
@@ -48,6 +58,17 @@ def sections(found: AbAnalysis) -> dict[str, Any]:
     }
     sections: dict[str, Any] = clipped(made)
     return sections
+
+
+def _suspect(one: LeafShare) -> dict[str, Any]:
+    told = {"place": one.place, "mode": one.mode, "thread": one.thread, "words": one.text}
+    sides = {"before": share_entry(one.before), "after": share_entry(one.after)}
+    return told | sides | {"low": one.low, "high": one.high, "unchanged": one.unchanged}
+
+
+def _arms(found: AbAnalysis) -> tuple[list[Round], list[Round]]:
+    a, b = ([one for one in found.rounds if one.arm is arm] for arm in (Arm.A, Arm.B))
+    return a, b
 
 
 def _files(found: AbAnalysis) -> list[Artifact]:
@@ -67,7 +88,7 @@ def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
         "low": None if effect.low is None else math.exp(effect.low),
         "high": None if effect.high is None else math.exp(effect.high),
         "n_pairs": effect.pairs,
-        "n_starts": 2 * effect.pairs,
+        "n_starts": effect.pairs if found.a.hot else 2 * effect.pairs,
         "floor_pct": _pct(effect.floor),
         "mde_pct": _pct(effect.detectable),
         "call": str(effect.call),

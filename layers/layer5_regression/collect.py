@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from layers.collectors.load.driver import Why
-from layers.collectors.load.endpoints.endpoint import Sound
+from layers.collectors.load.endpoints.endpoint import Reading, Sound
 from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.folder import wire_path
 from layers.collectors.load.item import Item
@@ -50,7 +50,7 @@ from layers.layer5_regression.separation import contents_of
 from parsers.errors import InvalidMeasurement
 from parsers.loss import Loss
 from parsers.output_model import Kind, Output, Payload, text_payload
-from parsers.recorded_outputs import pcm_payload
+from parsers.recorded_outputs import ids_payload, pcm_payload
 
 DRAIN_S = 600.0
 """Every answer is waited for: what is cut off is no output."""
@@ -257,26 +257,29 @@ def _outputs(asked: Asked, cell: Cell, run: LoadRun) -> list[Output]:
     """One output an item, in the order of asking, from the wire; the wire's log then goes."""
     endpoint, losses = endpoint_for(asked.endpoint), list[Loss]()
     wire = wire_path(run.folder, 0)
-    sounds: dict[tuple[int, int], Sound | None] = {}
+    answers: dict[tuple[int, int], Reading | None] = {}
     records: list[RequestRecord] = []
     for recorded in read_wire(wire, losses):
         record = record_of(recorded, endpoint)
         records.append(record)
-        sounds[record.sequence, record.attempt] = endpoint.read(recorded.answer).sound if record.ok else None
+        answers[record.sequence, record.attempt] = endpoint.read(recorded.answer) if record.ok else None
     wire.unlink()
     by_item = {item.id: item for item in asked.items}
     return [
-        _output(record, cell, by_item[record.item], sounds[record.sequence, record.attempt])
+        _output(record, cell, by_item[record.item], answers[record.sequence, record.attempt])
         for record in last_attempts(records)
     ]
 
 
-def _output(record: RequestRecord, cell: Cell, item: Item, sound: Sound | None) -> Output:
+def _output(record: RequestRecord, cell: Cell, item: Item, answer: Reading | None) -> Output:
+    """Every view of the answer that there is: its ids, its text, its sound."""
     payloads: list[Payload] = []
+    if answer is not None and answer.token_ids:
+        payloads.append(ids_payload(Kind.TOKENS, list(answer.token_ids)))
     if record.ok and record.text:
         payloads.append(text_payload(record.text))
-    if sound is not None:
-        payloads.append(_sound_payload(sound))
+    if answer is not None and answer.sound is not None:
+        payloads.append(_sound_payload(answer.sound))
     return Output(
         item=item.id,
         cell=cell.name,

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from layers.evidence.record_log import RecordLog
 from layers.evidence.secrets import MASK, masked_arguments, masked_text
@@ -149,6 +150,8 @@ def _record(arm: Path, output: Output) -> dict[str, Any]:
     for payload in output.payloads:
         if payload.kind is Kind.TEXT:
             told["text"] = payload.data.decode("utf-8", "surrogatepass")
+        elif payload.kind is Kind.TOKENS:
+            told["tokens"] = np.frombuffer(payload.data, payload.dtype).tolist()
         else:
             told["payload"] = _kept(arm, payload)
     return {name: value for name, value in told.items() if value not in (None, "")}

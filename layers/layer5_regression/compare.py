@@ -18,6 +18,7 @@ BEFORE, BEHIND = 16, 24
 """Characters of context shown before and behind the place where texts part."""
 VALUES_SHOWN = 6
 MS_PER_S = 1000.0
+FINEST = (Kind.TOKENS, Kind.CODES)
 UNITS = {
     Kind.TEXT: "character",
     Kind.TOKENS: "token",
@@ -53,18 +54,20 @@ def _with_place(told: Difference, a: Output, b: Output) -> Difference:
 
 
 def _of_payloads(a: Output, b: Output) -> Difference | None:
+    """By the finest view first: ids say more than the text that they make."""
     if _kinds(a) != _kinds(b):
         return Difference(What.KIND, None, _kinds(a) or "nothing", _kinds(b) or "nothing")
-    for one in a.payloads:
+    for one in sorted(a.payloads, key=lambda payload: payload.kind not in FINEST):
         other = b.payload(one.kind)
-        assert other is not None
-        if (found := compare_payloads(one, other)) is not None:
+        if other is not None and (found := compare_payloads(one, other)) is not None:
             return found
     return None
 
 
 def _kinds(output: Output) -> str:
-    return ", ".join(sorted({payload.kind for payload in output.payloads}))
+    """Ids beside a text are another view of it, which a server may give or not."""
+    kinds = {payload.kind for payload in output.payloads}
+    return ", ".join(sorted(kinds - {Kind.TOKENS} if Kind.TEXT in kinds else kinds))
 
 
 def compare_payloads(a: Payload, b: Payload) -> Difference | None:

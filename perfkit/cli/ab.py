@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from layers.evidence.wording import counted
+from parsers.errors import UnreadableInput
 from perfkit.cli import ab_options as ask
 from perfkit.cli import ab_run_options as live
 from perfkit.cli import options, output
@@ -16,6 +18,7 @@ from perfkit.cli.record import record_result
 
 if TYPE_CHECKING:
     from layers.layer4_ab.analyse import Beside
+    from layers.layer4_ab.blocks import Blocks
     from perfkit.cli.ab_arms import Found
 
 
@@ -33,6 +36,7 @@ def ab(
     pipeline: load.Pipeline = None,
     pairs: live.Pairs = 4,
     a_a: live.AA = False,
+    hot: live.Hot = False,
     resume: live.Resume = False,
     at: ask.At = None,
     endpoint: load.Endpoint = None,
@@ -56,8 +60,14 @@ def ab(
     order: ask.Order = "",
     drop_first: ask.DropFirst = "rule",
     stage: ask.Stage = None,
+    ledger: ask.Ledger = None,
     ran: ask.Ran = None,
     unblocked: ask.Unblocked = None,
+    suspect: ask.Suspect = None,
+    stacks_a: ask.StacksA = None,
+    stacks_b: ask.StacksB = None,
+    trace_a: ask.TraceA = None,
+    trace_b: ask.TraceB = None,
     log_a: ask.LogsA = None,
     log_b: ask.LogsB = None,
     json: options.Json = False,
@@ -75,6 +85,7 @@ def ab(
     from layers.layer4_ab.analyse import Beside
     from layers.layer4_ab.model import DropFirst, Question, StartsAre
     from perfkit.cli.ab_arms import recorded_arms, run_arms
+    from perfkit.cli.ab_suspect import suspect_evidence
 
     started, (stage_name, stage_share) = datetime.now(UTC), ask.stage_of(stage)
     question = Question(
@@ -91,6 +102,7 @@ def ab(
         ran=tuple(ran or ()),
         unblocked=tuple(unblocked or ()),
     )
+    headers = load.pairs("--header", header)
     if a or b:
         found = recorded_arms(question, a, b, aa, a_where, b_where)
     else:
@@ -104,15 +116,18 @@ def ab(
         asked |= {"fields": load.fields(field), "seconds": seconds, "requests": requests}
         asked |= {"warmup_s": warmup, "timeout_s": timeout, "samplers": samplers}
         arms: dict[str, Any] = {"set_": set_ or [], "vs": vs or [], "launch": launch, "launch_b": launch_b}
-        arms |= {"preset": engine_preset, "pipeline": pipeline, "a_a": a_a}
-        headers = load.pairs("--header", header)
+        arms |= {"preset": engine_preset, "pipeline": pipeline, "a_a": a_a, "hot": hot}
         if resume:
             load.refuse_with_resume(
                 {"--set": set_, "--vs": vs, "--launch": launch, "--data": data, "--at": at}
             )
         found = run_arms(question, arms, asked, pairs, headers, investigation, resume=resume)
     earlier = [] if no_record else _earlier(investigation)
-    beside = Beside(earlier=earlier, logs_a=log_a or (), logs_b=log_b or (), order=order)
+    shares, told_by = _ledger(ledger)
+    leaf = suspect_evidence(suspect or [], stacks_a or [], stacks_b or [], found.ended, headers)
+    beside = Beside(
+        earlier, log_a or (), log_b or (), order, shares, told_by, leaf, _blocks(trace_a, trace_b)
+    )
     return _judged(found, beside, started, investigation, as_json=json, no_record=no_record)
 
 
@@ -127,7 +142,8 @@ def _judged(
     result = replace(result, sections={**result.sections, **found.sections})
     try:
         if not no_record:
-            record_result(investigation, result, started, found.artifacts)
+            stacks = beside.leaf.artifacts if beside.leaf else ()
+            record_result(investigation, result, started, [*found.artifacts, *stacks])
     finally:  # what was found is shown even where it cannot be kept
         code = output.finish(result, as_json=as_json, show=show_ab)
     return code
@@ -137,6 +153,34 @@ def _told_apart_by(a_where: list[str], b_where: list[str]) -> str:
     """The fact by which the arms were picked: it is the variable."""
     names = {text.partition("=")[0] for text in (*a_where, *b_where)}
     return names.pop() if len(names) == 1 and a_where and b_where else ""
+
+
+def _ledger(files: list[str] | None) -> tuple[Mapping[str, float] | None, str]:
+    """Shares of stages by files of events, and of which run they are."""
+    if not files:
+        return None, ""
+    from layers.layer4_ab.stage_share import shares_of_ledger
+
+    return shares_of_ledger(files)
+
+
+def _blocks(a: list[str] | None, b: list[str] | None) -> tuple[Blocks, ...]:
+    """What blocks in the steps of traces; UnreadableInput for traces without steps."""
+    from layers.layer1_gpu_busy.collect import collect_traces, find_trace_files
+    from layers.layer4_ab.blocks import blocks_of
+
+    found = []
+    for arm, names in (("a", a), ("b", b)):
+        if names:
+            paths = find_trace_files(names)
+            with output.progress(f"reading {counted(len(paths), 'trace')}", len(paths)) as step:
+                told = blocks_of(arm, collect_traces(paths, step=step).traces)
+            if told is None:
+                raise UnreadableInput(
+                    f"--trace-{arm} {names[0]}: no steps in it: what blocks is told by step"
+                )
+            found.append(told)
+    return tuple(found)
 
 
 def _earlier(investigation: Path) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layers.evidence.measurement import Artifact
 from layers.layer4_ab.collect import read_arm
@@ -13,6 +13,9 @@ from layers.layer4_ab.collect_experiment import read_arms
 from layers.layer4_ab.model import Arm, Question, Recorded
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli.ending import told_to_end
+
+if TYPE_CHECKING:
+    from perfkit.cli.ab_run import Ended
 
 Names = list[str] | None
 
@@ -26,6 +29,8 @@ class Found:
     b: Recorded
     again: Recorded | None = None
     sections: Mapping[str, Any] = field(default_factory=dict)
+    ended: Ended | None = None
+    """the experiment, where perfkit ran one"""
 
     @property
     def artifacts(self) -> list[Artifact]:
@@ -82,7 +87,7 @@ def run_arms(
     )
     told_of = {"folder": str(ended.folder), "order": "".join(experiment.order), "ended_early": ended.why}
     again = as_again(read[Arm.A], read[Arm.B]) if experiment.a_a else None
-    return Found(asked, read[Arm.A], read[Arm.B], again, sections={"experiment": told_of})
+    return Found(asked, read[Arm.A], read[Arm.B], again, {"experiment": told_of}, ended)
 
 
 def as_again(a: Recorded, b: Recorded) -> Recorded:

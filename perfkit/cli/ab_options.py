@@ -60,7 +60,13 @@ DropFirst = Annotated[
 ]
 Stage = Annotated[
     str | None,
-    typer.Option("--stage", metavar="NAME=SHARE", help="What was improved, and its share of the time."),
+    typer.Option(
+        "--stage", metavar="NAME", help="What was improved; NAME=SHARE where no run tells its share."
+    ),
+]
+Ledger = Annotated[
+    list[str] | None,
+    typer.Option("--ledger", metavar="FILE...", help="Stage events of A, for the share of --stage."),
 ]
 Ran = Annotated[
     list[str] | None,
@@ -70,6 +76,24 @@ Unblocked = Annotated[
     list[str] | None,
     typer.Option("--unblocked", metavar="TEXT", help="What the change let run that did not run before."),
 ]
+Suspect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suspect", metavar="PLACE", help="FILE.py, FILE.py:LINE or function: its share in each arm."
+    ),
+]
+StacksA = Annotated[
+    list[str] | None,
+    typer.Option("--stacks-a", metavar="FILE...", help="Captures of stacks of A, for --suspect."),
+]
+StacksB = Annotated[
+    list[str] | None, typer.Option("--stacks-b", metavar="FILE...", help="Captures of stacks of B.")
+]
+TraceA = Annotated[
+    list[str] | None,
+    typer.Option("--trace-a", metavar="FILE...", help="Traces of A: what blocks in its steps."),
+]
+TraceB = Annotated[list[str] | None, typer.Option("--trace-b", metavar="FILE...", help="Traces of B.")]
 LogsA = Annotated[
     list[str] | None, typer.Option("--log-a", metavar="FILE...", help="Logs of the servers of A.")
 ]
@@ -90,16 +114,20 @@ def share(option: str, pct: float | None) -> float | None:
 
 
 def stage_of(text: str | None) -> tuple[str, float | None]:
-    """NAME=SHARE."""
+    """NAME, or NAME=SHARE."""
     if text is None:
         return "", None
-    name, _, number = text.partition("=")
+    name, equals, number = text.partition("=")
+    if name and not equals:
+        return name, None
     try:
         part = float(number)
     except ValueError:
         part = -1.0
     if not name or not 0 < part < 1:
-        raise UsageError(f"--stage {text}: say NAME=SHARE, with a share of 0 to 1, such as vocoder=0.14")
+        raise UsageError(
+            f"--stage {text}: say NAME, or NAME=SHARE with a share of 0 to 1, such as vocoder=0.14"
+        )
     return name, part
 
 

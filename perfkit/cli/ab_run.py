@@ -54,6 +54,7 @@ class Arms:
     preset: str | None
     pipeline: str | None
     a_a: bool
+    hot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def experiment_of(arms: Arms, load: Mapping[str, Any], at: float | None, pairs: 
     a, b = ArmPlan(first, _settings_a(arms)), ArmPlan(other, _settings_b(arms))
     if a.settings.keys() != b.settings.keys():
         raise UsageError("--set, --vs: name the same settings in both arms, with the value that each has")
-    return planned(_at_one_load(first, load, at), a, b, pairs, a_a=arms.a_a)
+    return planned(_at_one_load(first, load, at), a, b, pairs, a_a=arms.a_a, hot=arms.hot)
 
 
 def _settings_a(arms: Arms) -> dict[str, str]:

@@ -30,6 +30,10 @@ AA = Annotated[
     bool,
     typer.Option("--a-a", help="Both arms the same on purpose: how far does a server differ from itself?"),
 ]
+Hot = Annotated[
+    bool,
+    typer.Option("--hot", help="One server a pair, its settings changed as it runs (bundled engine)."),
+]
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with the latest experiment here; its options are those it had."),

@@ -12,13 +12,14 @@ from typing import Any
 from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
-from layers.evidence.wording import counted, first_few
+from layers.evidence.wording import counted, first_few, pct
+from layers.layer4_ab.conditions import Condition
 from layers.layer4_ab.numbers import pct_text
 from perfkit.cli import output
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
 
 Entry = Mapping[str, Any]
-PAIRS_SHOWN, METRICS_SHOWN, LOST_SHOWN = 12, 12, 3
+PAIRS_SHOWN, METRICS_SHOWN, STAGES_SHOWN, LOST_SHOWN = 12, 12, 8, 3
 NAME_CHARACTERS = 20
 """Of a start's name, from its end: the beginning is the folder that all share."""
 AXIS_WIDTH = 31
@@ -36,6 +37,7 @@ def show_ab(result: Result) -> None:
         _show_pairs(result, primary)
         _show_yardsticks(result, primary)
         _show_metrics(result)
+    _show_stages(result)
     _show_differences(result)
     _show_treatment(result)
     _show_gates(result)
@@ -54,7 +56,10 @@ def _show_experiment(result: Result) -> None:
     if told is None:
         return
     output.line()
-    output.paragraph("order", f"{told['order'].upper()}, a fresh server for each run")
+    how = "a fresh server for each run"
+    if result.sections["hot"]:
+        how = "a fresh server for each pair, its settings changed between the two runs (--hot)"
+    output.paragraph("order", f"{told['order'].upper()}, {how}")
     if told["ended_early"]:
         output.paragraph("ended", f"{told['ended_early']}: perfkit ab --resume goes on")
 
@@ -71,6 +76,7 @@ def _show_pairs(result: Result, primary: Entry) -> None:
     runs: list[Entry] = result.sections["runs"]
     kept = sum(not run["excluded"] for run in runs)
     output.paragraph("runs", f"{kept} of {len(runs)} kept, {counted(primary['n_starts'], 'start')}")
+    output.paragraph("looked at", "; ".join(Condition(**one).text for one in result.sections["conditions"]))
 
 
 def _pair(pair: Entry, short: Mapping[str, str]) -> list[str]:
@@ -152,6 +158,23 @@ def _show_metrics(result: Result) -> None:
         output.line(f"and {counted(len(metrics) - METRICS_SHOWN, 'metric')} more (--json)")
 
 
+def _show_stages(result: Result) -> None:
+    """Where the change took place, by the servers' own account."""
+    stages: list[Entry] = result.sections["stages"]
+    if not stages:
+        return
+    rows = [
+        [s["stage"], number(s["a_ms"]), number(s["b_ms"]), _share(s["a_share"])]
+        for s in stages[:STAGES_SHOWN]
+    ]
+    output.line()
+    output.show(output.table(["stage", "A, ms", "B, ms", "of A's time"], rows, right=(1, 2, 3)))
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else pct(share)
+
+
 def _p(metric: Entry) -> str:
     p = metric["p_adjusted"]
     return "" if p is None else f"{p:.3f}"
@@ -172,6 +195,10 @@ def _show_treatment(result: Result) -> None:
         output.paragraph("treatment", _counts(treatment["evidence"]))
     if unblocked:
         output.paragraph("unblocked", _counts(unblocked))
+    for one in result.sections["suspects"]:
+        output.paragraph("suspect", one["words"])
+    for one in result.sections["blocks"]:
+        output.paragraph("blocks", one["words"])
 
 
 def _counts(counts: Sequence[Entry]) -> str:

@@ -188,11 +188,11 @@ def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], 
         roots = tuple(service_roots([wanted.pid], None))
     else:
         roots = tuple(service_roots([], url))
-    adapter = _adapter(url, wanted.headers) if url is not None else None
+    adapter = adapter_of(url, wanted.headers) if url is not None else None
     return Service(roots, wanted.pid, adapter, _load(wanted, url, folder, adapter, told))
 
 
-def _adapter(url: str, headers: dict[str, str]) -> GenericAdapter | None:
+def adapter_of(url: str, headers: dict[str, str]) -> GenericAdapter | None:
     from layers.collectors.server_adapters.adapter import ServerCallFailed
     from layers.collectors.server_adapters.registry import adapter_for
 

@@ -28,7 +28,8 @@ class Command:
         return getattr(import_module(f"perfkit.cli.{module}"), module)
 
 
-FILES_OF_ARMS = ("--a", "--b", "--aa", "--log-a", "--log-b")
+BESIDE_ARMS = ("--ledger", "--stacks-a", "--stacks-b", "--trace-a", "--trace-b")
+FILES_OF_ARMS = ("--a", "--b", "--aa", "--log-a", "--log-b", *BESIDE_ARMS)
 CAPTURES = ("--raw", "--compare", "--later")
 COMMANDS = (
     Command("investigate", "Walk all layers in order, decide after each, report."),

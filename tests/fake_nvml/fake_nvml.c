@@ -99,6 +99,10 @@ int nvmlDeviceGetPowerUsage(Device *d, unsigned *milliwatts) {
     return SUCCESS;
 }
 int nvmlDeviceGetClockInfo(Device *d, int kind, unsigned *mhz) { *mhz = 1000 + kind; return lost(d) ? GPU_IS_LOST : SUCCESS; }
+int nvmlDeviceGetCurrentClocksEventReasons(Device *d, unsigned long long *bits) {
+    *bits = number("FAKE_NVML_REASONS", 0);
+    return lost(d) ? GPU_IS_LOST : SUCCESS;
+}
 int nvmlDeviceGetMaxClockInfo(Device *d, int kind, unsigned *mhz) { *mhz = 1980 + kind; return SUCCESS; }
 int nvmlDeviceGetTemperature(Device *d, int sensor, unsigned *celsius) { *celsius = 40; return lost(d) ? GPU_IS_LOST : SUCCESS; }
 int nvmlDeviceGetEnforcedPowerLimit(Device *d, unsigned *milliwatts) { *milliwatts = 700000; return SUCCESS; }

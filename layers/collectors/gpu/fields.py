@@ -22,6 +22,16 @@ CPU_SERVICE = "cpu.service"
 """Cores that the service's processes kept busy: ours without perfkit's."""
 CPU_WAITING = "cpu.waiting"
 """The share of the time in which some task waited for a core (PSI, "some")."""
+CLOCK_REASONS = "clocks.event_reasons"
+"""Why a card runs slower than it could: NVML's bits (`SLOWDOWNS` names those that count)."""
+SLOWDOWNS = {
+    "power cap": 0x4,
+    "hardware slowdown": 0x8,
+    "thermal slowdown": 0x20,
+    "hardware thermal slowdown": 0x40,
+    "power brake": 0x80,
+}
+"""Bits of NVML's clocks event reasons (nvml.h, nvmlClocksEventReason*) that slow a card down."""
 OF_PROCESS = "#"
 
 DEVICE_BUSY = "device.busy"

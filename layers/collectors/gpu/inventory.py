@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from layers.collectors.bounded import ProbeFailed, output_of
+from layers.collectors.gpu.fields import SLOWDOWNS
 from layers.collectors.gpu.inventory_model import Gpu, GpuProcess, Inventory
 from layers.collectors.gpu.nvml_library import Nvml
 from layers.collectors.gpu.smi_inventory import list_gpus
@@ -25,15 +26,6 @@ from parsers.children import child_command
 TIMEOUT_S = 30.0
 """A first call without persistence mode loads the driver (6 s reported), on many GPUs one after the other."""
 MILLI = 1e-3
-
-SLOWDOWNS = {
-    "power cap": "nvmlClocksEventReasonSwPowerCap",
-    "hardware slowdown": "nvmlClocksEventReasonHwSlowdown",
-    "thermal slowdown": "nvmlClocksEventReasonSwThermalSlowdown",
-    "hardware thermal slowdown": "nvmlClocksEventReasonHwThermalSlowdown",
-    "power brake": "nvmlClocksEventReasonHwPowerBrakeSlowdown",
-}
-"""Reasons why a GPU runs slower than it was asked to, by pynvml's name of their bit."""
 
 PROCESS_LISTS = {
     "compute": "nvmlDeviceGetComputeRunningProcesses",
@@ -111,15 +103,15 @@ def _gpu(nvml: Nvml, index: int, handle: Any) -> Gpu:
         ecc_uncorrected=get(
             "nvmlDeviceGetTotalEccErrors", api.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, api.NVML_VOLATILE_ECC
         ),
-        slowdowns=_slowdowns(nvml, get("nvmlDeviceGetCurrentClocksEventReasons")),
+        slowdowns=_slowdowns(get("nvmlDeviceGetCurrentClocksEventReasons")),
         processes=_processes(nvml, handle),
     )
 
 
-def _slowdowns(nvml: Nvml, bits: int | None) -> tuple[str, ...] | None:
+def _slowdowns(bits: int | None) -> tuple[str, ...] | None:
     if bits is None:
         return None
-    return tuple(name for name, constant in SLOWDOWNS.items() if bits & getattr(nvml.api, constant))
+    return tuple(name for name, bit in SLOWDOWNS.items() if bits & bit)
 
 
 def _processes(nvml: Nvml, handle: Any) -> tuple[GpuProcess, ...] | None:

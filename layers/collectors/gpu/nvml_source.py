@@ -11,14 +11,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from layers.collectors.gpu.fields import CLOCK_REASONS
 from layers.collectors.gpu.nvml_library import Call, Nvml
 from layers.collectors.gpu.nvml_probes import BufferProbe, FieldsProbe, GpmProbe
 from layers.collectors.gpu.schedule import NS_PER_S, poll
 from layers.collectors.gpu.source import Description, Entity, Probe, Sink, SourceUnavailable
 
 BOARD_PERIOD_NS = NS_PER_S // 2
-"""Power, clocks and temperature: four calls for what changes slowly. perfkit's choice."""
+"""Power, clocks, what holds them back, temperature: five calls for what changes slowly. perfkit's choice."""
 MILLI = 1e-3
+REASONS = "nvmlDeviceGetCurrentClocksEventReasons"
+"""Older drivers do not have it: then it is not asked."""
 
 
 class NvmlSource:
@@ -130,4 +133,6 @@ class NvmlSource:
                 lambda: (nvml("nvmlDeviceGetTemperature", handle, api.NVML_TEMPERATURE_GPU),),
             ),
         ]
+        if nvml.optional(REASONS, handle) is not None:
+            calls.append(Call((CLOCK_REASONS,), lambda: (nvml(REASONS, handle),)))
         return FieldsProbe("board", entity, nvml, calls, BOARD_PERIOD_NS)

@@ -58,7 +58,8 @@ class Sound:
 class Reading:
     """What an answer with status 2xx says. `outcome` is OK, EMPTY, TRUNCATED (the stream lacks its end),
     SERVER_ERROR (it holds an error) or PROTOCOL (it is not what this endpoint answers), with `error` as the
-    reason. Fields as in `RequestRecord`, and `sound`, which a record knows by its digest alone."""
+    reason. Fields as in `RequestRecord`, and `sound`, which a record knows by its digest alone,
+    and `token_ids` of the output, where the server gives them."""
 
     outcome: Outcome
     error: str = ""
@@ -70,6 +71,7 @@ class Reading:
     audio: Audio | None = None
     server_id: str = ""
     sound: Sound | None = None
+    token_ids: tuple[int, ...] = ()
 
 
 class Endpoint(Protocol):
@@ -90,3 +92,9 @@ class Endpoint(Protocol):
 
     def read(self, answer: Answer) -> Reading:
         """What an answer says, whatever its bytes are; never raises for them."""
+
+
+def ids_of(value: object) -> tuple[int, ...]:
+    """Ids of tokens as a server gives them; none where it is no list of whole numbers."""
+    whole = isinstance(value, list) and all(type(one) is int for one in value)
+    return tuple(value) if whole else ()  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from layers.collectors.load.endpoints.endpoint import Answer, Reading
+from layers.collectors.load.endpoints.endpoint import Answer, Reading, ids_of
 from layers.collectors.load.endpoints.sse import read_events
 from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 
@@ -45,6 +45,7 @@ class Choice(msgspec.Struct):
     message: Content | None = None
     text: str | None = None
     finish_reason: str | None = None
+    token_ids: Any = None
 
 
 class Chunk(msgspec.Struct):
@@ -67,6 +68,7 @@ class Collected:
         self.texts: list[str] = []
         self.event_ns: list[int] = []
         self.counts: list[int] = []
+        self.token_ids: list[int] = []
         self.usage = NO_USAGE
         self.finish_reason = self.server_id = ""
         self.done = self.output = False
@@ -89,6 +91,7 @@ class Collected:
         content = choice.delta or choice.message or Content()
         text = choice.text or content.content or content.refusal or ""
         self.texts.append(text)
+        self.token_ids += ids_of(choice.token_ids)
         return bool(text or content.reasoning_content or content.reasoning or content.tool_calls)
 
     def reading(self, outcome: Outcome, error: str = "", *, streamed: bool) -> Reading:
@@ -101,6 +104,7 @@ class Collected:
             finish_reason=self.finish_reason,
             text="".join(self.texts),
             server_id=self.server_id,
+            token_ids=tuple(self.token_ids),
         )
 
     def _event_tokens(self) -> tuple[int, ...]:

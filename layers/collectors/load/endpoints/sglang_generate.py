@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from layers.collectors.load.endpoints.chat import EVENT_STREAM, marked
-from layers.collectors.load.endpoints.endpoint import Answer, Body, Piece, Reading
+from layers.collectors.load.endpoints.endpoint import Answer, Body, Piece, Reading, ids_of
 from layers.collectors.load.endpoints.openai_stream import DONE, error_of, stream_outcome
 from layers.collectors.load.endpoints.sse import read_events
 from layers.collectors.load.item import Item
@@ -33,6 +33,7 @@ class Part(msgspec.Struct):
     text: str = ""
     meta_info: Meta | None = None
     error: Any = None
+    output_ids: Any = None
 
 
 _decoder = msgspec.json.Decoder(Part)
@@ -77,11 +78,15 @@ def _read(body: bytes) -> Reading:
         return Reading(Outcome.SERVER_ERROR, error_of(part.error))
     outcome = Outcome.OK if part.text else Outcome.EMPTY
     usage, finish, server_id = _about(part.meta_info)
-    return Reading(outcome, usage=usage, finish_reason=finish, text=part.text, server_id=server_id)
+    ids = ids_of(part.output_ids)
+    return Reading(
+        outcome, usage=usage, finish_reason=finish, text=part.text, server_id=server_id, token_ids=ids
+    )
 
 
 def _read_stream(pieces: Sequence[Piece]) -> Reading:
     split, done, text, counted = read_events(pieces), False, "", 0
+    ids: tuple[int, ...] = ()
     stamps, tokens, last = list[int](), list[int](), None
     for event in split.events:
         if event.data == DONE:
@@ -94,6 +99,8 @@ def _read_stream(pieces: Sequence[Piece]) -> Reading:
         if part.error is not None:
             return Reading(Outcome.SERVER_ERROR, error_of(part.error), tuple(stamps), tuple(tokens))
         last = part.meta_info or last
+        new = ids_of(part.output_ids)
+        ids = new if new[: len(ids)] == ids else ids + new
         longer = part.text if part.text.startswith(text) else text + part.text
         total = _about(last)[0].completion_tokens
         if longer != text or (total is not None and total > counted):
@@ -107,7 +114,17 @@ def _read_stream(pieces: Sequence[Piece]) -> Reading:
         outcome, error_text = Outcome.EMPTY, "a stream without one token"
     told = usage.completion_tokens is not None and min(tokens, default=0) >= 0
     known = tuple(tokens) if told else ()
-    return Reading(outcome, error_text, tuple(stamps), known, usage, finish, text, server_id=server_id)
+    return Reading(
+        outcome,
+        error_text,
+        tuple(stamps),
+        known,
+        usage,
+        finish,
+        text,
+        server_id=server_id,
+        token_ids=ids,
+    )
 
 
 def _about(meta: Meta | None) -> tuple[Usage, str, str]:
