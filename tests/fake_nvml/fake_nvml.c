@@ -100,6 +100,7 @@ int nvmlDeviceGetPowerUsage(Device *d, unsigned *milliwatts) {
 }
 int nvmlDeviceGetClockInfo(Device *d, int kind, unsigned *mhz) { *mhz = 1000 + kind; return lost(d) ? GPU_IS_LOST : SUCCESS; }
 int nvmlDeviceGetCurrentClocksEventReasons(Device *d, unsigned long long *bits) {
+    if (!setting("FAKE_NVML_REASONS")) return NOT_SUPPORTED;
     *bits = number("FAKE_NVML_REASONS", 0);
     return lost(d) ? GPU_IS_LOST : SUCCESS;
 }
