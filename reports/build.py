@@ -130,7 +130,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
         validity=_validity(recorded.guards, counts),
         environment=environment(counting, preflight),
         layers=(
-            *([walk_layer(walked)] if walked else []),
+            *([walk_layer(walked, recorded.runs)] if walked else []),
             *layers_walked(
                 *(counting, preflight, watches, commands, swept, staged, sampled, compared, regressed, tried)
             ),

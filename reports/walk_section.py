@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.evidence.store_rows import Run
+from reports.history import verdict_of
 from reports.model import Block, Cell, Column, Heading, Layer, Paragraph, Table
 from reports.walk_document import Entry, WalkRun
 
@@ -22,19 +24,20 @@ ITSELF = (
 )
 
 
-def walk_layer(walks: Sequence[WalkRun]) -> Layer:
-    """All walks that count, the latest first."""
+def walk_layer(walks: Sequence[WalkRun], runs: Sequence[Run]) -> Layer:
+    """All walks that count, the latest first; `runs` are all that were recorded, those of their parts among
+    them."""
     blocks: list[Block] = []
     for walk in reversed(walks):
         blocks += [Heading(f"Run {walk.run.id}: {walk.title}")] if len(walks) > 1 else []
-        blocks += _blocks(walk)
+        blocks += _blocks(walk, [run for run in runs if run.id <= walk.run.id])
     latest = walks[-1].run.document
     return Layer(TITLE, QUESTION, "", METHOD, tuple(blocks), f"{latest['strength']}: {latest['rule']}")
 
 
-def _blocks(r: WalkRun) -> Iterator[Block]:
+def _blocks(r: WalkRun, runs: Sequence[Run]) -> Iterator[Block]:
     yield from _profile(r)
-    yield Table("Parts, in their order", _columns(), tuple(map(_row, r.rows)), r.basis)
+    yield Table("Parts, in their order", _columns(), tuple(_row(row, runs) for row in r.rows), r.basis)
     yield from _proposed(r)
     yield from _tried(r)
     yield from _ruled_out(r)
@@ -50,6 +53,7 @@ def _profile(r: WalkRun) -> Iterator[Block]:
 def _columns() -> tuple[Column, ...]:
     return (
         Column("part"),
+        Column("as"),
         Column("said"),
         Column("because"),
         Column("so"),
@@ -58,12 +62,22 @@ def _columns() -> tuple[Column, ...]:
     )
 
 
-def _row(row: Entry) -> tuple[Cell, ...]:
+def _row(row: Entry, runs: Sequence[Run]) -> tuple[Cell, ...]:
     if "word" not in row:
         weaker = f"weaker for it: {row['weakens']}"
-        return row["layer"], "left out", row["left_out"], weaker, "none", "not run"
+        return row["layer"], "no run", "left out", row["left_out"], weaker, "none", "not run"
     said = str(row["word"]) + ("?" if row["directional"] else "")
-    return row["layer"], said, row["because"], row["decision"], row["reaches"], f"{row['seconds']:.0f}"
+    words = (said, row["because"], row["decision"], row["reaches"], f"{row['seconds']:.0f}")
+    return row["layer"], _recorded_as(row, runs), *words
+
+
+def _recorded_as(row: Entry, runs: Sequence[Run]) -> str:
+    """Which run the part is: the last of its command with the verdict that the walk read."""
+    for run in reversed(runs):
+        same = run.document["command"] == row["command"] and verdict_of(run).because == row["because"]
+        if same and verdict_of(run).word == row["word"]:
+            return f"run {run.id}"
+    return "not recorded"
 
 
 def _proposed(r: WalkRun) -> Iterator[Block]:
