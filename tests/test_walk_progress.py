@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit, Verdict
 from perfkit.cli import investigate_view as view
 from perfkit.cli.investigate_progress import Shown, left_text
 from perfkit.walk.decide import decide
@@ -81,6 +83,18 @@ def test_both_questions_are_asked_and_answered(
 def test_who_ends_the_walk_at_a_question_has_answered_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     assert not view.people(lambda: True, QUICK, yes=False).may_load()
+
+
+@pytest.mark.parametrize(
+    ("word", "codes", "through"),
+    [("cause-proposed", (0, 3, 4), True), ("partial", (0,), False), ("no-cause-named", (0, 70), False)],
+)
+def test_a_walk_went_through_where_nothing_was_cut_or_failed(
+    word: str, codes: tuple[int, ...], through: bool
+) -> None:
+    rows = [{"exit_code": code} for code in codes] + [{"left_out": "no time"}]
+    verdict = Verdict(word, False, "so", Exit.NO_CONCLUSION)
+    assert view.went_through(Result("investigate", verdict, sections={"walk": rows})) is through
 
 
 def test_with_yes_nobody_is_asked() -> None:

@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layers.layer3_sweep.subject import Subject
 from parsers.children import child_command
 from parsers.errors import UsageError
 from perfkit.walk import run
@@ -131,6 +133,16 @@ def test_a_server_of_somebody_else_gets_no_load_without_a_yes_and_is_never_resta
     )
 
 
+def test_a_command_is_not_given_settings_that_it_has_no_place_for(
+    folder: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Investigated, "foreign", False)
+    monkeypatch.setattr(Investigated, "subject", Subject(url=url))
+    seen = Seen()
+    assert walked(folder, Investigated(launch="serve {port}"), seen)
+    assert "perfkit ab --launch" in seen.out[Part.LAYER4] and seen.offered == []
+
+
 def test_nothing_is_tried_before_somebody_chose(
     folder: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,11 +258,10 @@ def test_the_command_records_the_walk_and_writes_the_report(
         option for part in left for option in ("--skip", part.value, "--because", f"no {part.value} here")
     ]
     folder = tmp_path / "investigation"
-    code, out, _ = command(
-        capsys, "investigate", "--server", url, "--yes", "--json", "--investigation", str(folder), *skips
-    )
+    options = ["--server", url, "--yes", "--json", "--zero-when-done", "--investigation", str(folder)]
+    code, out, _ = command(capsys, "investigate", *options, *skips)
     document = json.loads(out)
-    assert code == document["verdict"]["exit_code"] == 3
+    assert (code, document["verdict"]["exit_code"]) == (0, 3)
     first, *rest = document["walk"]
     assert first["command"] == "preflight" and "decision" in first
     assert [row["left_out"] for row in rest] == [f"no {part.value} here" for part in left]
@@ -280,5 +291,8 @@ def test_layers_4_and_5_get_the_arms_the_proof_and_what_was_prevented() -> None:
     a_b = arguments_of(Part.LAYER4, QUICK, whom, "", tried)
     assert {"--set=x=1", "--vs=x=2", "--engine-preset=optimized", "--data=text"} < set(a_b)
     assert {"--ran=ran", "--unblocked=freed", f"--pairs={QUICK.pairs}"} < set(a_b)
+    again = arguments_of(Part.LAYER4, QUICK, replace(whom, a_a=True, pipeline="asr"), "", tried)
+    assert {"--set=x=1", "--a-a", "--pipeline=asr"} < set(again)
+    assert not any(one.startswith(("--vs", "--ran", "--unblocked")) for one in again)
     answers = arguments_of(Part.LAYER5, QUICK, whom, "", tried)
     assert "--counter=ran" in answers and not any(one.startswith("--ran") for one in answers)

@@ -108,10 +108,10 @@ def finish(
     code = output.finish(result, as_json=as_json, show=lambda r: _show(r, investigation))
     if not written:
         return code or Exit.INTERNAL
-    return Exit.OK if zero_when_done and _went_through(result) else code
+    return Exit.OK if zero_when_done and went_through(result) else code
 
 
-def _went_through(result: Result) -> bool:
+def went_through(result: Result) -> bool:
     """Whether every part ran or was left out for a reason; what they concluded is another matter."""
     faults = [row for row in result.sections["walk"] if row.get("exit_code") in (Exit.USAGE, Exit.INTERNAL)]
     return result.verdict.word != PARTIAL and not faults

@@ -143,6 +143,9 @@ class Walk:
             return f"perfkit cannot switch it by itself: {found[0].how}"
         if self._whom.foreign:
             return "perfkit did not start this server, and restarts nobody's: name its command with --launch"
+        if self._whom.launch:
+            tried = f"{found[0].set_} against {found[0].vs}"
+            return f"the command of --launch has no place for it: perfkit ab --launch A --launch-b B, {tried}"
         return ""
 
     def _why_no_answers(self) -> str:

@@ -46,8 +46,7 @@ def _engines(whom: Investigated) -> list[str]:
 def _of_change(part: Part, profile: Profile, whom: Investigated, candidate: Candidate) -> list[str]:
     b = "--a-a" if whom.a_a and part is Part.LAYER4 else f"--vs={candidate.vs}"
     arms = [f"--set={candidate.set_}", b, *candidate.common, *whom.load_options()]
-    if whom.launch:
-        arms.append(f"--launch={whom.launch}")
+    arms.append(f"--pipeline={whom.pipeline}")
     if part is Part.LAYER4:
         amount = [f"--pairs={profile.pairs}", f"--at={profile.load}"]
         passes = [f"--seconds={profile.pass_s:g}", f"--warmup={profile.warmup_s:g}"]
