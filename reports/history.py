@@ -6,6 +6,7 @@ earlier one when its arguments are. What does not count is listed with the reaso
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from layers.evidence.store_rows import Run
@@ -15,7 +16,8 @@ from reports.model import RunRow
 
 Key = tuple[str, frozenset[str]]
 WALK = "investigate"
-"""A walk goes on in its folder: what it came to last counts."""
+GOES_ON = {WALK: None, "sweep": "sweep", "ab": "experiment"}
+"""Commands that go on in a folder of theirs (--resume), and the section of the document that names it."""
 
 
 def verdict_of(run: Run) -> Verdict:
@@ -43,14 +45,27 @@ def history(
 
 
 def _key(run: Run, artifacts: ArtifactFinder) -> Key:
+    """The folder that a run went on in, else the bytes that it read, else what it was told."""
+    command, folder = run.document["command"], _folder(run)
+    if folder:
+        return command, frozenset({folder})
     hashes = frozenset(artifact.sha256 for artifact in artifacts.all)
-    if run.document["command"] == WALK:
-        return WALK, frozenset({str(run.document.get("folder", run.id))})
-    return run.document["command"], hashes or frozenset(run.call.arguments)
+    return command, hashes or frozenset(run.call.arguments)
+
+
+def _folder(run: Run) -> str:
+    """Where a command that can go on did; empty for any other."""
+    command = run.document["command"]
+    if command not in GOES_ON:
+        return ""
+    section = GOES_ON[command]
+    named = run.document if section is None else run.document.get(section) or {}
+    return os.path.basename(str(named.get("folder", "")))
 
 
 def _superseded(run: Run, latest: int) -> str:
     if run.id == latest:
         return ""
-    same = "walk" if run.document["command"] == WALK else "command on the same files"
-    return f"run {latest} is the same {same}, and later"
+    if _folder(run):
+        return f"run {latest} went on with it"
+    return f"run {latest} is the same command on the same files, and later"

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from layers.evidence.result import Result
 from layers.evidence.store import Investigation
 from layers.evidence.verdict import Exit, Verdict
@@ -15,7 +17,9 @@ from perfkit.walk.conclude import result_of
 from perfkit.walk.journal import Told, document_of
 from perfkit.walk.model import Candidate, Part
 from perfkit.walk.profiles import QUICK
+from reports.artifacts import artifacts_of
 from reports.build import build_report, read_investigation
+from reports.history import history
 from reports.html_page import html_page
 from reports.lint import faults
 from reports.markdown_report import render
@@ -88,10 +92,24 @@ def test_of_a_walk_that_went_on_the_last_word_counts(tmp_path: Path) -> None:
     cut = walk_result(tmp_path, told(FIRST), whole=False)
     report = report_of(tmp_path, cut, walk_result(tmp_path, found()))
     assert [verdict.verdict.word for verdict in report.verdicts] == ["cause-found"]
-    assert report.runs[0].dropped == "run 2 is the same walk, and later"
+    assert report.runs[0].dropped == "run 2 went on with it"
     other = walk_result(tmp_path, told(FIRST), "walk-2")
     words = [verdict.verdict.word for verdict in report_of(tmp_path, other).verdicts]
     assert words == ["no-cause-named", "cause-found"]
+
+
+@pytest.mark.parametrize(("command", "section"), [("sweep", "sweep"), ("ab", "experiment")])
+def test_of_a_part_that_went_on_in_its_folder_the_last_run_counts(
+    tmp_path: Path, command: str, section: str
+) -> None:
+    verdict = Verdict("partial", False, "so", Exit.NO_CONCLUSION)
+    for name in ("one", "one", "two"):
+        sections = {section: {"folder": f"/somewhere/{name}"}}
+        record_result(tmp_path, Result(command, verdict, sections=sections), ["perfkit", command, name])
+    with Investigation.open(tmp_path, create=False) as opened:
+        runs = opened.runs()
+    rows = history(runs, {run.id: artifacts_of(run, []) for run in runs}, {})
+    assert [row.dropped for row in rows] == ["run 2 went on with it", "", ""]
 
 
 def test_hostile_names_stay_inert_in_the_walk(tmp_path: Path) -> None:

@@ -203,8 +203,9 @@ def test_a_part_that_was_cut_goes_on_where_it_left_a_folder_of_its_own(
         return of_programs(target, *arguments)
 
     monkeypatch.setattr(run, "child_command", kept)
-    walked(folder, Investigated(server=url), Seen())
+    walked(folder, Investigated(server=url, headers=("X=1",)), Seen())
     assert given[0][1] == "sweep" and ("--resume" in given[0]) is left
+    assert "--header=X=1" in given[0]
     assert any(option.startswith("--concurrency") for option in given[0]) is not left
 
 

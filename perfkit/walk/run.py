@@ -205,11 +205,12 @@ class Walk:
         return [f"--investigation={self._investigation}", "--json"]
 
     def _resumed(self, part: Part, options: list[str]) -> list[str]:
-        """--resume alone where the part had begun and left a folder of its own."""
+        """--resume, and what no folder keeps, where the part had begun and left a folder of its own."""
         if part not in RESUMABLE or part not in self._told.begun:
             return options
         new = set(self._artifacts()) - set(self._told.begun[part])
-        return ["--resume"] if any(name.startswith(FOLDERS[part]) for name in new) else options
+        left = any(name.startswith(FOLDERS[part]) for name in new)
+        return ["--resume", *(one for one in options if one.startswith(KEPT_NOWHERE))] if left else options
 
     def _artifacts(self) -> list[str]:
         folder = self._investigation / ARTIFACTS
@@ -283,5 +284,7 @@ class Walk:
                         asked = True
 
 
+KEPT_NOWHERE = ("--header=", "--ran=", "--unblocked=")
+"""Options that a part which goes on must be given again: secrets, and how an A/B is judged."""
 FOLDERS = {Part.LAYER3: "sweep-", Part.LAYER4: "ab-", Part.LAYER5: "regress-"}
 """How the commands that can be resumed name their folders."""
