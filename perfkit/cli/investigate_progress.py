@@ -47,6 +47,7 @@ class Shown:
         return left_s(self._part, self._profile, self._clock() - self._began_s, self._done)
 
     def cut(self) -> None:
+        self.rest()
         say(CUT)
 
     def ended(self, outcome: Outcome, decision: Decision) -> None:

@@ -280,6 +280,7 @@ class Walk:
                         child.kill()
                     self._people.waits()
                     if self._people.told() and not asked:
+                        self._people.cut()
                         child.send_signal(signal.SIGTERM)
                         asked = True
 
