@@ -57,6 +57,7 @@ def test_a_change_that_gains_and_keeps_the_answers_is_the_cause_found(folder: Pa
     journal = told(FIRST, BETTER, SAME, candidates=(TRIED,), chosen=TRIED)
     found = result(journal, folder)
     assert (found.verdict.word, found.verdict.exit_code) == ("cause-found", Exit.OK)
+    assert found.verdict.because.startswith("changed radix_key. Layer 2: ")
     assert "frame_keys.py:61" in found.verdict.because and "answers: identical" in found.verdict.because
     assert (found.sections["strength"], found.sections["rule"]) == ("strong", "Layer 4: 4 pairs")
     assert found.verdict.next_step.startswith("keep the change")

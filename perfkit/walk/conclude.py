@@ -163,7 +163,7 @@ def _cause_found(told: Told, change: Outcome) -> Judged:
     answers = told.outcomes.get(Part.LAYER5)
     after = f"; answers: {answers.word}" if answers is not None else "; answers were not compared"
     evidence = told.chosen.evidence[0]
-    because = f"{told.chosen.name}. {evidence}. {_layer4(told, change)}{after}{_failed(told)}"
+    because = f"changed {told.chosen.name}. {evidence}. {_layer4(told, change)}{after}{_failed(told)}"
     code = Exit(answers.exit_code) if answers is not None and answers.exit_code in list(Exit) else Exit.OK
     strength, rule = _capped(told, *_of_verdict(change))
     return Judged(Verdict(FOUND, change.directional, because, code, _after_gain(answers)), strength, rule)
@@ -178,7 +178,7 @@ def _after_gain(answers: Outcome | None) -> str:
 def _proposed(told: Told, change: Outcome | None) -> Judged:
     first = told.candidates[0]
     tried = f" {_layer4(told, change)}" if change is not None else " It was not tried"
-    because = f"{first.name}. {first.evidence[0]}.{tried}{_failed(told)}"
+    because = f"it points at {first.name}. {first.evidence[0]}.{tried}{_failed(told)}"
     rule = "indirect or confounded: proposed from what was seen, not proved by a change"
     return Judged(
         Verdict(PROPOSED, True, because, Exit.NO_CONCLUSION, _how_to_try(told, change)), Strength.WEAK, rule
