@@ -19,6 +19,8 @@ class Step:
     figures: tuple[str, ...] = ()
     text: bool = True
     """Whether its output stands in the page, beside its figures."""
+    measured: bool = True
+    """Whether it measures something here; else it reads a file, on any machine the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,15 @@ class Case:
 
 AUDIO = ("--data", "audio:uniform,seconds=1-3,same")
 SHORT = ("--repeats", "2", "--seconds", "3", "--warmup", "0.7")
-PAIRS = ("--pairs", "4", "--seconds", "4", "--warmup", "1")
+PAIRS = ("--pairs", "4", "--seconds", "3", "--warmup", "1")
+FEW = ("--pairs", "2", "--seconds", "2", "--warmup", "1")
+"""Enough to see that a path never ran."""
 ALL_ON = ("--engine-preset", "optimized")
 
 
-def switched(name: str, off: str, on: str, *more: str) -> tuple[str, ...]:
+def switched(name: str, off: str, on: str, *more: str, pairs: tuple[str, ...] = PAIRS) -> tuple[str, ...]:
     """An A/B of one switch with all others on, since they depend on each other."""
-    return ("ab", *ALL_ON, "--set", f"{name}={off}", "--vs", f"{name}={on}", *PAIRS, *more)
+    return ("ab", *ALL_ON, "--set", f"{name}={off}", "--vs", f"{name}={on}", *pairs, *more)
 
 
 def profiled(graphs: str) -> Step:
@@ -47,9 +51,12 @@ def profiled(graphs: str) -> Step:
     return Step(f"trace-{graphs}", arguments, serve, ("-idle",))
 
 
+PUBLISHED = "docs/examples/asr_knee_tables.json"
 KNEE = Case(
     "asr-knee",
     (
+        Step("public-curve", ("import", PUBLISHED), figures=("-sweep",), measured=False),
+        Step("public-ledger", ("stages", PUBLISHED), figures=("-stages",), measured=False),
         Step(
             "stock",
             (
@@ -107,7 +114,9 @@ LOOKAHEAD = Case(
         ),
         Step(
             "at-1",
-            switched("lookahead", "off", "on", "--at", "1", "--ran", "engine_lookahead_steps_total"),
+            switched(
+                "lookahead", "off", "on", "--at", "1", "--ran", "engine_lookahead_steps_total", pairs=FEW
+            ),
         ),
     ),
 )
@@ -178,21 +187,18 @@ LENGTHS = Case(
             switched(
                 *("vocoder_batch", "single", "exact-length", "--at", "1"),
                 *("--ran", 'engine_vocoder_items_total{path="batched"}'),
+                pairs=FEW,
             ),
         ),
     ),
 )
 
 BASELINE = ("--preset", "baseline", "--allow-profilers")
-HASH_ARMS = ("--set", "radix_key=host", "--vs", "radix_key=device")
 LEARN = Case(
     "learn",
     (
         Step("layer1", ("layer1", "--server", SERVER, "--profile", "3", "--load", "4"), BASELINE),
         Step("stages", ("stages", "--server", SERVER, "--profile", "10", "--load", "8"), BASELINE),
-        Step("layer2", ("layer2", "--server", SERVER, "--load", "8", "--seconds", "8"), BASELINE),
-        Step("ab", ("ab", *ALL_ON, *HASH_ARMS, "--at", "4", "--pairs", "4", "--seconds", "4")),
-        Step("regress", ("regress", *HASH_ARMS, "--both", "size=tiny", "--concurrency", "1,4")),
     ),
     "tutorials",
 )

@@ -67,7 +67,7 @@ def make(case: Case, only: str | None, folder: Path) -> None:
 
 def run(case: Case, step: Step, folder: Path) -> Ran:
     """Run one step in a folder of its own, then write up what it recorded."""
-    machine = described()
+    machine = f"Emulated device; {described()}" if step.measured else "Read from the file; nothing was run."
     with address(step) as url:
         arguments = [one.replace(SERVER, url) for one in step.arguments]
         done = perfkit([*arguments, "--investigation", str(folder)])
@@ -126,7 +126,7 @@ def smaller(svg: str) -> str:
 
 def written(ran: Ran) -> str:
     """What stands in the place of a step."""
-    about = f"*Exit code {ran.code}. Emulated device; {ran.machine}*"
+    about = f"*Exit code {ran.code}. {ran.machine}*"
     return f"```text\n{ran.command}\n{ran.output}\n```\n\n{about}\n{pictures(ran)}"
 
 

@@ -1,4 +1,5 @@
-"""The sample files in docs/examples/, with which tutorials and the CI example are tried. All are made up.
+"""The sample files in docs/examples/, with which tutorials and the CI example are tried. All are made up (but
+asr_knee_tables.json, which is copied from a public page that it names).
 
     python -m tests.writers.doc_examples
 
