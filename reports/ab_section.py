@@ -8,6 +8,7 @@ from layers.evidence.verdict import Exit
 from layers.evidence.wording import first_few
 from layers.layer4_ab.numbers import pct_text
 from reports.ab_document import AbRun, Entry, ab_strength
+from reports.ab_evidence import ab_evidence
 from reports.ab_figures import ab_figures
 from reports.history import verdict_of
 from reports.model import Block, Cell, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
@@ -48,6 +49,7 @@ def _run(r: AbRun) -> Iterator[Block]:
         yield from _shifts(r)
     yield from _differences(r)
     yield from _treatment(r)
+    yield from ab_evidence(r)
     yield _gates(r)
     yield _runs(r)
     if lost := r.run.document["lost"]:

@@ -111,15 +111,18 @@ def test_both_arms_are_findings_of_their_own() -> None:
     assert a["gain_with_prevented"] > a["gain_own"] > b["gain_own"] == 0.0
 
 
+def stepped(path: Path) -> str:
+    """A trace file of steps with a kernel each."""
+    made = TraceBuilder()
+    for n in range(STEPS):
+        at = 1_000_000 + n * STEP
+        made.launch("k", call_ns=at - 500, call_dur_ns=200, start_ns=at, dur_ns=KERNEL)
+        made.annotation(f"ProfilerStep#{n}", at - 1000, STEP - 10)
+    return str(made.write(path))
+
+
 def test_the_command_reads_a_trace_of_each_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    traces = []
-    for arm in ("a", "b"):
-        made = TraceBuilder()
-        for n in range(STEPS):
-            at = 1_000_000 + n * STEP
-            made.launch("k", call_ns=at - 500, call_dur_ns=200, start_ns=at, dur_ns=KERNEL)
-            made.annotation(f"ProfilerStep#{n}", at - 1000, STEP - 10)
-        traces += [f"--trace-{arm}", str(made.write(tmp_path / f"trace_{arm}.json"))]
+    traces = [f"--trace-{arm}={stepped(tmp_path / f'{arm}.json')}" for arm in ("a", "b")]
     made_of = document(capsys, "ab", *both(tmp_path, 1.05), *traces, "--no-record")
     assert [one["arm"] for one in made_of["blocks"]] == ["a", "b"]
     assert made_of["blocks"][0]["steps"] == STEPS

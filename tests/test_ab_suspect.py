@@ -83,7 +83,8 @@ def raw(folder: Path, name: str, hits: int) -> list[str]:
     paths = [folder / f"{name}{n}.raw" for n in range(3)]
     for path in paths:
         path.with_suffix(".log").write_text(said(300, seconds=15, command="--idle -r 20 -d 15"))
-    return [write_raw(path, [stack(HASH, hits), stack(REST, 300 - hits)]) for path in paths]
+    hash_, rest = stack(HASH, hits), stack(REST, 300 - hits)
+    return [write_raw(path, [hash_, rest] if hits else [rest]) for path in paths]
 
 
 def test_the_command_reads_captures_of_both_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,9 @@ from reports.lint import faults
 from reports.markdown_report import render
 from reports.model import Layer, Paragraph, Report, Table, unfolded
 from tests.report_builders import report_of
+from tests.test_ab_blocks import stepped
 from tests.test_ab_command import arm, both
+from tests.test_ab_suspect import PLACE, raw
 
 
 def reported(tmp_path: Path, *arguments: str) -> Report:
@@ -98,3 +100,16 @@ def test_an_earlier_a_b_of_the_same_files_counts_no_more(tmp_path: Path) -> None
     report = reported(tmp_path, *files)
     assert len(report.verdicts) == 1 and sum(bool(row.dropped) for row in report.runs) == 1
     assert section(report).why_not_run != NONE_COUNTS
+
+
+def test_what_stands_behind_the_ratio_is_told(tmp_path: Path) -> None:
+    stacks = ["--stacks-a", *raw(tmp_path, "a", 90), "--stacks-b", *raw(tmp_path, "b", 0)]
+    traces = [f"--trace-{arm}={stepped(tmp_path / f'{arm}.json')}" for arm in ("a", "b")]
+    report = reported(tmp_path, *both(tmp_path, 1.1), *stacks, "--suspect", PLACE, *traces)
+    assert faults(report) == []
+    ((place, mode, before, after, moved),) = rows(report, "suspect's share")
+    assert (place, mode) == (PLACE, "idle") and str(before).startswith("30.0 % [")
+    assert str(after).startswith("0 of 900 ticks (at most") and str(moved).startswith("-")
+    told = {block.label: block.text for block in section(report).blocks if isinstance(block, Paragraph)}
+    assert "clocks of the card: not measured" in told["What was looked at beside each run"]
+    assert "the device stands still for" in told["What blocks inside a step, A"]

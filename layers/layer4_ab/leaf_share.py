@@ -29,15 +29,15 @@ def leaf_evidence(
     """
     sides = weigh(before), weigh(after)
     why = [*problems, *_why_not(*sides)]
-    artifacts = tuple(artifact_of(facts.capture) for side in sides for facts in side.sound)
+    of_a, of_b = (tuple(artifact_of(facts.capture) for facts in side.sound) for side in sides)
     if why:
-        return LeafEvidence((), tuple(why), artifacts)
+        return LeafEvidence((), tuple(why), of_a, of_b)
     wanted = [Place(text) for text in places]
     old, new = (suspects(side, wanted) for side in sides)
     shares = [_share(one, match) for one in old if (match := _same(one, new)) is not None]
     few = [one for one in shares if min(one.before.ticks, one.after.ticks) < STACKS_MIN_TICKS]
     said = [f"{one.place} ({one.mode}): fewer than {STACKS_MIN_TICKS} ticks of an arm" for one in few]
-    return LeafEvidence(tuple(one for one in shares if one not in few), tuple(said), artifacts)
+    return LeafEvidence(tuple(one for one in shares if one not in few), tuple(said), of_a, of_b)
 
 
 def _why_not(old: Weighed, new: Weighed) -> list[str]:

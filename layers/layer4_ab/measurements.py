@@ -82,8 +82,10 @@ def suspect_scope(one: LeafShare) -> str:
 
 def _suspects(leaf: LeafEvidence | None) -> Iterator[Measurement]:
     """The share of each suspect in each arm."""
-    for one in leaf.shares if leaf else ():
-        for arm, share in (("A", one.before), ("B", one.after)):
+    if leaf is None:
+        return
+    for one in leaf.shares:
+        for arm, share, files in (("A", one.before, leaf.of_a), ("B", one.after, leaf.of_b)):
             low, high = 100 * share.low, 100 * share.high
             yield Measurement(
                 name=f"suspect_share {arm}",
@@ -92,7 +94,7 @@ def _suspects(leaf: LeafEvidence | None) -> Iterator[Measurement]:
                 n=share.ticks,
                 n_unit="ticks",
                 method=f"ticks below it; 95 %: {low:.2f} to {high:.2f} % ({share.method})",
-                artifact=None,
+                artifact=files[0],
                 scope=suspect_scope(one),
                 raw=share.per_capture,
             )

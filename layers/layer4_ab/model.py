@@ -248,11 +248,17 @@ class LeafShare:
 
 @dataclass(frozen=True, slots=True)
 class LeafEvidence:
-    """Shares of the suspects in both arms; `problems`: why there are none, or fewer."""
+    """Shares of the suspects in both arms; `problems`: why there are none, or fewer; the captures of each."""
 
     shares: tuple[LeafShare, ...]
     problems: tuple[str, ...]
-    artifacts: tuple[Artifact, ...]
+    of_a: tuple[Artifact, ...]
+    of_b: tuple[Artifact, ...]
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Of both arms."""
+        return (*self.of_a, *self.of_b)
 
 
 def _told(share: Share) -> str:
