@@ -151,9 +151,7 @@ def claimed_at_printed(random: np.random.Generator, ratio: float, pairs: int, fl
     make = starts(ratio)
     outside = floor.of(pairs) if floor else 0.0
     pilots = rule(*arms(make(random, PILOTS, 2 * pairs)), outside)
-    claimed = []
-    for spread, repeats in zip(pilots.spread, pilots.repeat_spread, strict=True):
-        printed = detectable(pairs, max(float(spread), float(repeats)), outside)
-        a, b = arms(make(random, FRESH, 2 * pairs))
-        claimed.append(rule(a, b + printed, outside).differs.mean())
-    return float(np.mean(claimed))
+    spreads = np.maximum(pilots.spread, pilots.repeat_spread)
+    printed = [detectable(pairs, float(spread), outside) for spread in spreads]
+    a, b = arms(make(random, PILOTS * FRESH, 2 * pairs))
+    return float(rule(a, b + np.repeat(printed, FRESH)[:, None], outside).differs.mean())
