@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from layers.evidence.wording import limit
 from reports.figure_data import AbLatency, AbPairs, AbTimeline
@@ -17,6 +18,9 @@ PLOT_INCHES = 2.6
 HEADROOM = 1.15
 WIDE = 10.0
 """Times that span less stand on a plain axis: a logarithmic one would have no number on it."""
+DECADES, FINE = 100.0, (1.0, 2.0, 5.0)
+"""Within so many times powers of ten alone would be one number or two."""
+WHOLE_MS = 1000
 MARKED = 8
 """Points of a line that are marked: more are a distribution, not percentiles."""
 EDGE = 0.06
@@ -85,8 +89,10 @@ def draw_ab_latency(data: AbLatency, title: str, about: str) -> Figure:
     times = [ms for line in data.lines for _, ms in line.points]
     if max(times) >= WIDE * min(times):
         axes.set_xscale("log")
+        subs = FINE if max(times) < DECADES * min(times) else (1.0,)
+        axes.xaxis.set_major_locator(LogLocator(subs=subs))
         axes.xaxis.set_minor_formatter(lambda _ms, _: "")
-    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:,.4g}")
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:,.0f}" if ms >= WHOLE_MS else f"{ms:.4g}")
     axes.yaxis.set_major_formatter(lambda share, _: limit(round(share, 4)))
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("ms", fontsize=SMALL_POINTS)

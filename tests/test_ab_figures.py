@@ -35,6 +35,12 @@ FIGURES: dict[str, FigureData] = {
             LatencyLine("b", ((0.5, 2.5), (0.9, 10.0))),
         )
     ),
+    "times of one decade": AbLatency(
+        (
+            LatencyLine("a", ((0.5, 30.0), (0.9, 290.0), (0.99, 310.0))),
+            LatencyLine("b", ((0.5, 25.0), (0.9, 250.0))),
+        )
+    ),
     "a session of minutes": session(3.0, left_out=True),
     "a session of days": session(720.0, left_out=False),
     "runs at one moment": session(0.0, left_out=True),
