@@ -29,6 +29,7 @@ from benchmarks.closed_loop import Server, served, transcriptions
 from benchmarks.load_cells import table
 from benchmarks.made_up_audio import wav
 from benchmarks.page import described, place
+from layers.collectors.stacks.profiler import find_profiler, started
 from layers.layer3_sweep.calibration import calibrate
 from perfkit import __version__
 from perfkit.cli.registry import COMMANDS
@@ -43,6 +44,8 @@ SHORT_S, LONG_S = 5, 15
 RATES_HZ = (5, 20)
 AUDIOS, CLIENTS, WARM_UP = 96, 8, 32
 SCRAPES, SCRAPE_EVERY_S = 100, 0.05
+WRITE_S = 20.0
+"""To let py-spy end its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def start(rounds: int) -> str:
         "an interpreter alone (`python -c pass`)": (sys.executable, "-c", "pass"),
         "`perfkit --version`": (*PERFKIT, "--version"),
         **{f"`perfkit {name} --help`": (*PERFKIT, name, "--help") for name in names},
-        "`perfkit layer1 --trace` (729 events), `--no-record`": (
+        "`perfkit layer1 --trace` (a small one), `--no-record`": (
             *(*PERFKIT, "layer1", "--no-record", "--trace", "decode_loop.json.gz"),
         ),
         "the same, recorded": (*PERFKIT, "layer1", "--trace", "decode_loop.json.gz"),
@@ -179,24 +182,23 @@ def stacks(rounds: int) -> str:
 def _done_per_s(server: Server, wavs: Sequence[bytes], pid: int, rate: int, idle: bool, *, on: bool) -> float:
     if not on:
         return transcriptions(server, wavs, CLIENTS).done_per_s
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["--format", "speedscope", "--threads", "--full-filenames", "--rate", str(rate)]
-        record = ["py-spy", "record", *options, *["--idle"] * idle, "--duration", "600", "--pid", str(pid)]
-        with (
-            open(os.devnull, "w") as nowhere,
-            subprocess.Popen([*record, "--output", f"{folder}/out"], stdout=nowhere, stderr=nowhere) as spy,
-        ):
+    profiler = find_profiler()
+    if profiler is None:
+        sys.exit("py-spy is not installed")
+    options = ["--format", "speedscope", "--threads", "--full-filenames", "--rate", str(rate)]
+    record = [profiler.path, "record", *options, *["--idle"] * idle, "--duration", "600", "--pid", str(pid)]
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "wb") as nowhere:
+        command = [*record, "--output", f"{folder}/out"]
+        with started(command, pid, nowhere, nowhere, WRITE_S) as spy:
             time.sleep(1)  # it reads the target's symbols first
             done = transcriptions(server, wavs, CLIENTS).done_per_s
             if spy.poll() is not None:
                 sys.exit("py-spy ended by itself: has this user the right to trace?")
-            spy.terminate()
     return done
 
 
 def client(rounds: int) -> str:
     """perfkit's own calibration of its load client, once a round."""
-    found = []
     with tempfile.TemporaryDirectory() as folder:
         found = [calibrate(__version__, Path(folder)).costs for _ in range(rounds)]
     rows = [
