@@ -38,6 +38,7 @@ def show_ab(result: Result) -> None:
         _show_yardsticks(result, primary)
         _show_metrics(result)
     _show_stages(result)
+    output.paragraph("looked at", "; ".join(Condition(**one).text for one in result.sections["conditions"]))
     _show_differences(result)
     _show_treatment(result)
     _show_gates(result)
@@ -76,7 +77,6 @@ def _show_pairs(result: Result, primary: Entry) -> None:
     runs: list[Entry] = result.sections["runs"]
     kept = sum(not run["excluded"] for run in runs)
     output.paragraph("runs", f"{kept} of {len(runs)} kept, {counted(primary['n_starts'], 'start')}")
-    output.paragraph("looked at", "; ".join(Condition(**one).text for one in result.sections["conditions"]))
 
 
 def _pair(pair: Entry, short: Mapping[str, str]) -> list[str]:
