@@ -134,8 +134,9 @@ def killed_often(folder: Path, kills: Sequence[tuple[Part, float]], options: Seq
     for number, (part, share) in enumerate(kills, start=1):
         hit = walk_and_kill(folder, part, share * expected_s(part, QUICK), options)
         after = recorded(folder)
-        faults += [f"kill {number}: {what} changed" for what in before.changed_in(after)]
-        kept = f"{len(after.rows)} rows, {len(after.documents)} parts ended"
+        changed = before.changed_in(after)
+        faults += [f"kill {number}: {what} changed" for what in changed]
+        kept = f"{len(after.rows)} rows, {len(after.documents)} parts ended, {len(changed)} changed"
         print(f"kill {number}/{len(kills)} in {part.label}: {hit}; {kept}", flush=True)
         before = after
     code = subprocess.run(command(folder, options), stdin=subprocess.DEVNULL, check=False).returncode
