@@ -35,8 +35,16 @@ class AbRun:
         return found
 
     @property
+    def study(self) -> Entry | None:
+        """The part of a study of switches, where it is one."""
+        found: Entry | None = self.run.document.get("study")
+        return found
+
+    @property
     def title(self) -> str:
         """What it is about."""
+        if self.study is not None:
+            return f"the study {self.study['name']}"
         variable = str(self.run.document["question"]["variable"])
         return f"an A/B of {variable}" if variable else "an A/B"
 

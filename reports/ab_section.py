@@ -10,6 +10,7 @@ from layers.layer4_ab.numbers import pct_text
 from reports.ab_document import AbRun, Entry, ab_strength
 from reports.ab_evidence import ab_evidence
 from reports.ab_figures import ab_figures
+from reports.ab_study_section import story_table, study_blocks
 from reports.history import verdict_of
 from reports.model import Block, Cell, Column, Computed, Folded, Heading, Layer, Name, Paragraph, Table
 
@@ -37,6 +38,8 @@ def _strength(r: AbRun, runs: int) -> str:
 
 def _run(r: AbRun) -> Iterator[Block]:
     yield Heading(f"Run {r.run.id}: {r.title}")
+    if r.study is not None:
+        yield from study_blocks(r.study, r.run.id, r.basis)
     primary = r.primary
     if primary is None or verdict_of(r.run).exit_code is Exit.INVALID:
         why = str(r.run.document["verdict"]["because"])
@@ -51,6 +54,8 @@ def _run(r: AbRun) -> Iterator[Block]:
     yield from _treatment(r)
     yield from ab_evidence(r)
     yield _gates(r)
+    if (story := r.run.document.get("story")) is not None:
+        yield story_table(story, r.basis)
     yield _runs(r)
     if lost := r.run.document["lost"]:
         yield Paragraph("Lost", first_few(lost), Computed(f"perfkit ab, run {r.run.id}"))

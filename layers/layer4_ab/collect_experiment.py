@@ -32,26 +32,31 @@ def read_arms(folder: Path, experiment: Experiment) -> Mapping[Arm, Recorded]:
             continue
         before, after = (from_file(run_folder(folder, key) / name) for name in (BEFORE, AFTER))
         first = first or before
-        found[key.arm].append(_run(folder, key, _changes(first, (before, after))))
+        found[key.arm].append(_run(folder, key, changes(first, (before, after))))
     lost = [f"run {key.number} ({key.arm}) was not run, or cut: --resume runs it" for key in missing]
-    joined = {arm: _joined(parts, lost if arm is Arm.A else ()) for arm, parts in found.items()}
-    return {arm: replace(one, hot=experiment.hot) for arm, one in joined.items()}
+    arms = {arm: joined(parts, lost if arm is Arm.A else ()) for arm, parts in found.items()}
+    return {arm: replace(one, hot=experiment.hot) for arm, one in arms.items()}
 
 
-def _run(folder: Path, key: RunKey, changes: Sequence[str]) -> Recorded:
-    read = sweep_rounds(key.arm, run_folder(folder, key), folder / SOUND)
-    why = f"{CHANGED}: {first_few(changes)}" if changes else ""
-    rounds = (replace(r, start=key.name, excluded=r.excluded or why) for r in read.rounds)
-    return replace(read, rounds=tuple(rounds), changes=tuple(f"{key.name}: {text}" for text in changes))
+def _run(folder: Path, key: RunKey, changed: Sequence[str]) -> Recorded:
+    return named(sweep_rounds(key.arm, run_folder(folder, key), folder / SOUND), key.name, changed)
 
 
-def _changes(first: Snapshot, looks: Sequence[Snapshot]) -> list[str]:
+def named(read: Recorded, name: str, changed: Sequence[str]) -> Recorded:
+    """What was read of one start, under its name; its rounds do not count where the machine changed."""
+    why = f"{CHANGED}: {first_few(changed)}" if changed else ""
+    rounds = tuple(replace(r, start=name, excluded=r.excluded or why) for r in read.rounds)
+    return replace(read, rounds=rounds, changes=tuple(f"{name}: {text}" for text in changed))
+
+
+def changes(first: Snapshot, looks: Sequence[Snapshot]) -> list[str]:
     """What is not as it was at first, each once."""
     differences = chain.from_iterable(compare(first, look) for look in looks)
     return list(dict.fromkeys(f"{one.name}: {one.before} against {one.after}" for one in differences))
 
 
-def _joined(parts: Sequence[Recorded], lost: Sequence[str]) -> Recorded:
+def joined(parts: Sequence[Recorded], lost: Sequence[str]) -> Recorded:
+    """Several starts as one arm."""
     counters: dict[str, float] = {}
     for part in parts:
         for name, grown in part.counters.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from layers.layer3_sweep.assemble import Assembled, assemble
+from layers.layer3_sweep.assemble import assemble
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.journal import Answering
 from layers.layer3_sweep.model import SweepPass
@@ -30,15 +30,19 @@ PLACES = frozenset({"host", "port", "pid", "url", "address", "rank", "nccl_port"
 """Settings that say where a server is, not how it works."""
 
 
-def sweep_rounds(arm: Arm, folder: Path, sound: Path | None = None) -> Recorded:
-    """All passes of a sweep; UnreadableInput where its folder cannot be read. `sound` holds the files that
-    its data set made, where that is not its own folder."""
+def sweep_rounds(
+    arm: Arm, folder: Path, sound: Path | None = None, cell: Mapping[str, str] | None = None
+) -> Recorded:
+    """All passes of a sweep, or those with the settings of one cell; UnreadableInput where its folder cannot
+    be read. `sound` holds the files that its data set made, where that is not its own folder."""
     plan = read_plan(folder)
     lost = list[str]()
     found = assemble(folder, plan, recurring=_recurring(plan, sound or folder / SOUND, lost))
     parts = {_identity(plan, key): recorded for key, recorded in found.records.items()}
     rounds = []
     for swept, checked in zip(found.passes, found.checked, strict=True):
+        if cell is not None and dict(swept.settings) != dict(cell):
+            continue
         recorded = parts[_of_pass(swept)]
         rounds.append(
             Round(
@@ -57,7 +61,7 @@ def sweep_rounds(arm: Arm, folder: Path, sound: Path | None = None) -> Recorded:
     return Recorded(
         rounds=tuple(rounds),
         lost=(*(f"{folder}: {text}" for text in found.lost), *lost),
-        counters=_grown(found),
+        counters=_grown([r for key, r in found.records.items() if cell in (None, plan.cells[key.cell])]),
         artifacts=found.artifacts,
         starts_told=plan.subject.starts,
         logs=tuple(str(path) for path in sorted(folder.glob("server-*.log")) if path.stat().st_size),
@@ -126,11 +130,11 @@ def _on_wall(recorded: Sequence[RecordedPart], mono_ns: int | None) -> int | Non
     return mono_ns + pulses[0].wall_offset_ns if pulses and mono_ns is not None else None
 
 
-def _grown(found: Assembled) -> dict[str, float]:
-    """By how much every sample of the server's pages grew, over all passes; one that fell began anew and is
+def _grown(records: Sequence[Sequence[RecordedPart]]) -> dict[str, float]:
+    """By how much every sample of the server's pages grew, over these passes; one that fell began anew and is
     left out."""
     grown: dict[str, float] = {}
-    for recorded in found.records.values():
+    for recorded in records:
         pages = sorted((p for part in recorded for p in part.pages), key=lambda page: page.monotonic_ns)
         if len(pages) < 2:
             continue

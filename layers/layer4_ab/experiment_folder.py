@@ -97,12 +97,16 @@ def left_to_run(folder: Path, experiment: Experiment) -> list[RunKey]:
 
 def begin_run(folder: Path, key: RunKey) -> Path:
     """An empty folder for a run; what an earlier try left there is put aside."""
-    place = run_folder(folder, key)
+    return put_aside(folder, run_folder(folder, key))
+
+
+def put_aside(folder: Path, place: Path) -> Path:
+    """The place, new and empty; what was there goes to the folder's CUT."""
     if place.exists():
         aside = folder / CUT
         aside.mkdir(exist_ok=True)
-        number = len(list(aside.glob(f"{key.name}*"))) + 1
-        place.rename(aside / f"{key.name}-{number}")
+        number = len(list(aside.glob(f"{place.name}-*"))) + 1
+        place.rename(aside / f"{place.name}-{number}")
     place.mkdir(parents=True)
     return place
 

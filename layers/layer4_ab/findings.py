@@ -59,7 +59,7 @@ def _verdict(
     lacks = _short_of_strong(found)
     medium = judged.strength is Strength.MEDIUM and lacks
     return Finding(
-        statement=f"{_variable(found)}: {word}. {because}",
+        statement=f"{variable_text(found)}: {word}. {because}",
         strength=judged.strength,
         rule=f"{judged.rule}; {', '.join(lacks)}" if medium else judged.rule,
         recommendation=KEEP[word],
@@ -70,7 +70,7 @@ def _verdict(
     )
 
 
-def _variable(found: AbAnalysis) -> str:
+def variable_text(found: AbAnalysis) -> str:
     """What was changed, in words: as declared, or the one fact that differs."""
     named = [one for one in found.differences if one.name == found.question.variable]
     told = named or (list(found.differences) if len(found.differences) == 1 else [])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from layers.layer4_ab.model import Effect
 
@@ -35,3 +37,11 @@ def interval(effect: Effect) -> str:
         return f"{change(effect.mean)} (one pair: no interval)"
     low, high = (f"{100 * math.expm1(log):+.2f}" for log in (effect.low, effect.high))
     return f"{change(effect.mean)} [{low}, {high}]"
+
+
+def interval_text(primary: Mapping[str, Any]) -> str:
+    """The same of an effect in a document."""
+    change_pct = f"{100 * (primary['ratio'] - 1):+.2f} %"
+    if primary["low"] is None:
+        return f"{change_pct} (one pair: no interval)"
+    return f"{change_pct} [{100 * (primary['low'] - 1):+.2f}, {100 * (primary['high'] - 1):+.2f}]"

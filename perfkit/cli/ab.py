@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from layers.evidence.wording import counted
-from parsers.errors import UnreadableInput
+from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli import ab_options as ask
 from perfkit.cli import ab_run_options as live
 from perfkit.cli import options, output
 from perfkit.cli import sweep_options as load
 from perfkit.cli.record import record_result
+
+PAIRS = 4
+"""For a strong finding (layers.evidence.strength_table)."""
 
 if TYPE_CHECKING:
     from layers.layer4_ab.analyse import Beside
@@ -34,9 +37,11 @@ def ab(
     launch_b: live.LaunchB = None,
     engine_preset: load.EnginePreset = None,
     pipeline: load.Pipeline = None,
-    pairs: live.Pairs = 4,
+    pairs: live.Pairs = None,
     a_a: live.AA = False,
     hot: live.Hot = False,
+    study: live.Study = None,
+    minutes: live.Minutes = None,
     resume: live.Resume = False,
     at: ask.At = None,
     endpoint: load.Endpoint = None,
@@ -88,6 +93,23 @@ def ab(
     from perfkit.cli.ab_suspect import suspect_evidence
 
     started, (stage_name, stage_share) = datetime.now(UTC), ask.stage_of(stage)
+    if study is not None:
+        from perfkit.cli.ab_study import Wanted, study_result
+
+        given: dict[str, object] = {"--a": a, "--b": b, "--aa": aa, "--vs": vs, "--at": at}
+        given |= {"--launch": launch, "--launch-b": launch_b, "--engine-preset": engine_preset}
+        given |= {"--pipeline": pipeline, "--a-a": a_a, "--hot": hot, "--endpoint": endpoint, "--data": data}
+        given |= {"--requests": requests, "--metric": metric, "--margin": margin, "--ran": ran}
+        given |= {"--unblocked": unblocked, "--variable": variable, "--stage": stage, "--header": header}
+        given |= {"--suspect": suspect, "--ledger": ledger, "--trace-a": trace_a, "--trace-b": trace_b}
+        load.refuse_with_study(given)
+        if resume:
+            load.refuse_with_resume({"--set": set_, "--pairs": pairs, "--seconds": seconds})
+        common = load.pairs("--set", set_)
+        wanted = Wanted(study, pairs, seconds, minutes, resume=resume, common=common)
+        return study_result(wanted, investigation, started, as_json=json, no_record=no_record)
+    if minutes is not None:
+        raise UsageError("--minutes is the budget of a --study")
     question = Question(
         metric=metric,
         load=at,
@@ -121,7 +143,8 @@ def ab(
             load.refuse_with_resume(
                 {"--set": set_, "--vs": vs, "--launch": launch, "--data": data, "--at": at}
             )
-        found = run_arms(question, arms, asked, pairs, headers, investigation, resume=resume)
+        many = PAIRS if pairs is None else pairs
+        found = run_arms(question, arms, asked, many, headers, investigation, resume=resume)
     earlier = [] if no_record else _earlier(investigation)
     shares, told_by = _ledger(ledger)
     leaf = suspect_evidence(suspect or [], stacks_a or [], stacks_b or [], found.ended, headers)
@@ -136,10 +159,15 @@ def _judged(
 ) -> int:
     from layers.layer4_ab.analyse import analyse
     from layers.layer4_ab.judge import judge
+    from layers.layer4_ab.known import known_beside
+    from layers.layer4_ab.story import section_of, story_of
     from perfkit.cli.ab_view import show_ab
 
-    result = judge(analyse(found.question, found.a, found.b, found.again, beside))
-    result = replace(result, sections={**result.sections, **found.sections})
+    analysis = analyse(found.question, found.a, found.b, found.again, beside)
+    result = judge(analysis)
+    story = story_of(analysis, result.verdict, known_beside(analysis, beside.earlier))
+    told = {**result.sections, **found.sections, "story": section_of(story)}
+    result = replace(result, sections=told)
     try:
         if not no_record:
             stacks = beside.leaf.artifacts if beside.leaf else ()

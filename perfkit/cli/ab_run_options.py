@@ -24,7 +24,25 @@ LaunchB = Annotated[
     str | None, typer.Option("--launch-b", metavar="CMD", help="The command of B, where it is another one.")
 ]
 Pairs = Annotated[
-    int, typer.Option("--pairs", metavar="N", help="Of runs, in blocks of ABBA; 4 for a strong finding.")
+    int | None,
+    typer.Option(
+        "--pairs", metavar="N", help="Of runs, in blocks of ABBA; 4 (for a strong finding), if not given."
+    ),
+]
+Study = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="NAME",
+        help="Each switch of the bundled engine, up a ladder and left out: optimizations (about an hour), or "
+        "optimizations:quick (about 10 minutes).",
+    ),
+]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes", metavar="M", help="With --study: nothing begins that would end later; --resume goes on."
+    ),
 ]
 AA = Annotated[
     bool,
@@ -36,5 +54,7 @@ Hot = Annotated[
 ]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Go on with the latest experiment here; its options are those it had."),
+    typer.Option(
+        "--resume", help="Go on with the latest experiment (or --study) here, with the options it had."
+    ),
 ]

@@ -1,0 +1,34 @@
+"""What is known beside an A/B that stands alone: what earlier results here say is wrong, and, of the bundled
+engine's own switches, what is expected of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layers.layer4_ab.model import AbAnalysis
+from layers.layer4_ab.story import Known, earlier_symptom
+from layers.layer4_ab.study.switches import ENGINE_SWITCHES, Switch
+
+BUNDLED = "sample-engine"
+"""How its adapter names the bundled engine."""
+
+
+def known_beside(found: AbAnalysis, earlier: Sequence[Mapping[str, Any]]) -> Known:
+    """A symptom is what was measured; only without one what the switch's entry says of it in general."""
+    switch = _switch(found)
+    symptom = earlier_symptom(earlier)
+    if switch is None:
+        return Known(symptom=symptom)
+    grown = [(name, found.a.counters.get(name), found.b.counters.get(name)) for name in switch.costs]
+    costs = [f"{name}: {a:,.6g} → {b:,.6g}" for name, a, b in grown if a is not None and b is not None]
+    general = f"in general, not measured here: {switch.symptom}"
+    return Known(symptom=symptom or general, hypothesis=switch.hypothesis, costs=costs)
+
+
+def _switch(found: AbAnalysis) -> Switch | None:
+    """The engine's own, where it was asked."""
+    servers = {one.facts.get("server", "").partition(" ")[0] for one in found.rounds}
+    if servers != {BUNDLED}:
+        return None
+    return next((one for one in ENGINE_SWITCHES if one.name == found.question.variable), None)

@@ -1,0 +1,112 @@
+"""An A/B as the story of a fix: symptom, hypothesis, tool, evidence, change, effect, cost. Pure.
+
+One place for all: a single `perfkit ab` and every step of a study are told alike, from what was recorded. A
+part that nobody recorded says so, with what would tell it; nothing is filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from layers.evidence.verdict import Exit, Verdict
+from layers.evidence.wording import counted, first_few
+from layers.layer4_ab.findings import variable_text
+from layers.layer4_ab.model import AbAnalysis, Call
+from layers.layer4_ab.numbers import interval
+from layers.layer4_ab.word import Word
+
+NO_SYMPTOM = "none is recorded here: perfkit layer1, stages and layer2 into the same investigation tell one"
+NO_HYPOTHESIS = "none was written down beside the variable"
+NO_PROOF = "nothing shows that the switched path ran (--ran)"
+SYMPTOMS = ("layer2", "stages", "layer1", "sweep")
+"""Commands whose latest result says what was wrong, the most direct one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Seven parts, each a sentence or more."""
+
+    symptom: str
+    hypothesis: str
+    tool: str
+    evidence: str
+    change: str
+    effect: str
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the A/B itself: `tools` that recorded `evidence`, and what the change takes."""
+
+    symptom: str = ""
+    hypothesis: str = ""
+    tools: Sequence[str] = ()
+    evidence: Sequence[str] = ()
+    costs: Sequence[str] = ()
+
+
+def story_of(found: AbAnalysis, verdict: Verdict, known: Known) -> Story:
+    """The story of one A/B."""
+    pairs = counted(len(found.pairs), "pair")
+    own = f"perfkit ab: {pairs} of server starts at {found.load}"
+    return Story(
+        symptom=known.symptom or NO_SYMPTOM,
+        hypothesis=known.hypothesis or NO_HYPOTHESIS,
+        tool="; ".join([own, *known.tools]),
+        evidence="; ".join([*_counted(found), *known.evidence]),
+        change=variable_text(found),
+        effect=effect_text(found, verdict),
+        cost="; ".join([*known.costs, *_worse(found)]),
+    )
+
+
+def section_of(story: Story) -> dict[str, str]:
+    """JSON-ready, in the order of telling."""
+    return asdict(story)
+
+
+def effect_text(found: AbAnalysis, verdict: Verdict) -> str:
+    """In plain words; one that is not shown is not called none."""
+    primary, doubt = found.primary, "?" if verdict.directional else ""
+    if primary is None or verdict.exit_code is Exit.INVALID:
+        return f"not known: {verdict.because}"
+    told = f"{primary.metric.name} {interval(primary)}"
+    if verdict.word == Word.EQUIVALENT:
+        margin = 100 * (found.question.margin or 0.0)
+        return f"does nothing that matters here{doubt}: {told}, shown to lie within ±{margin:g} %"
+    if verdict.word == Word.INCONCLUSIVE:
+        return f"none was shown, which is not the same as none: {told}; {verdict.because}"
+    helps = "helps" if verdict.word == Word.IMPROVEMENT else "makes it worse"
+    return f"{helps}{doubt}: {told}"
+
+
+def earlier_symptom(documents: Sequence[Mapping[str, Any]]) -> str:
+    """What the latest sound result of a layer in this investigation says is wrong; empty without one."""
+    sound = [one for one in documents if one["verdict"]["exit_code"] != Exit.INVALID]
+    for command in SYMPTOMS:
+        latest = next((one for one in reversed(sound) if one["command"] == command), None)
+        if latest is not None:
+            verdict = latest["verdict"]
+            doubt = "?" if verdict["directional"] else ""
+            return f"perfkit {command}, earlier here: {verdict['word']}{doubt}: {verdict['because']}"
+    return ""
+
+
+def _counted(found: AbAnalysis) -> list[str]:
+    """Whether the path ran, and what it let run."""
+    ran = [f"ran: {one.text}" for one in found.treatment] or [NO_PROOF]
+    return [*ran, *(f"unblocked: {one.text}" for one in found.unblocked if one.a == 0 and one.b > 0)]
+
+
+def _worse(found: AbAnalysis) -> list[str]:
+    """Metrics beside the primary one that are claimed to be worse."""
+    beside = (*found.others, *found.elsewhere)
+    worse = [e for e in beside if e.claimed and e.call is Call.WORSE]
+    if worse:
+        return [first_few(f"{e.metric.name} {interval(e)} at {e.load}" for e in worse)]
+    if not beside:
+        return ["not known: no metric beside it was compared"]
+    return [f"none of {counted(len(beside), 'metric')} beside it was shown to be worse"]

@@ -1,0 +1,16 @@
+"""The story of an A/B, as it is printed: seven parts in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfkit.cli import output
+
+STORY_PARTS = ("symptom", "hypothesis", "tool", "evidence", "change", "effect", "cost")
+
+
+def show_story(story: Mapping[str, Any]) -> None:
+    """The seven parts in their order."""
+    for part in STORY_PARTS:
+        output.paragraph(part, story[part])
