@@ -185,7 +185,7 @@ HOST_POINTS = (
     HostPoint(
         name="the states of an audio",
         kind="synchronise, and a copy out above handoff_bytes",
-        where="sample_engine/stages/encoder.py, EncoderStage.execute_resolve; sample_engine/stages/handoff.py",
+        where="sample_engine/stages/encoder.py, execute_resolve, and sample_engine/stages/handoff.py",
         load=NEW_AUDIO,
         thread="encoder",
         place="encoder.py",
