@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layers.layer2_stacks.model import Share
 from layers.layer4_ab.known import known_beside
+from layers.layer4_ab.model import LeafEvidence, LeafShare, StageShare
 from layers.layer4_ab.story import NO_HYPOTHESIS, NO_PROOF, NO_SYMPTOM, Known, earlier_symptom, story_of
+from perfkit.cli.app import main
 from reports.layers_walked import LAYER_4
 from reports.lint import faults
 from reports.markdown_report import render
@@ -58,6 +62,23 @@ def test_an_a_b_that_stands_alone_tells_its_story_and_what_nobody_recorded(
     story = document(capsys, "ab", *both(tmp_path, 1.1))["story"]
     assert (story["symptom"], story["hypothesis"], story["evidence"]) == (NO_SYMPTOM, NO_HYPOTHESIS, NO_PROOF)
     assert "helps: throughput_rps +10.00 %" in story["effect"] and "4 pairs of server starts" in story["tool"]
+
+
+def test_the_story_has_the_evidence_that_was_recorded_beside_the_runs() -> None:
+    side = Share(30, 100, 0.3, 0.2, 0.4, "made", 1.0, (0.3,), None)
+    gone = replace(side, hits=0, value=0.0, low=0.0, high=0.03)
+    leaf = LeafEvidence((LeafShare("keys.py", "idle", "ar", side, gone, -0.4, -0.2),), (), ())
+    found = replace(analysed(), leaf=leaf, stage=StageShare("vocoder", 0.4, "the ledger"))
+    story = story_of(found, judged().verdict, Known())
+    assert "vocoder: 40" in story.evidence and "share of the suspect: keys.py: 30.0 %" in story.evidence
+    assert "perfkit stages; perfkit layer2" in story.tool
+
+
+def test_the_study_takes_no_option_that_it_would_ignore(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in (["--margin", "3"], ["--no-stream"], ["--vs", "lookahead=on"], ["--starts", "run"]):
+        assert main(["ab", "--study", "optimizations:quick", *given]) == 2
+        assert f"leave out {given[0].replace('--no-', '--')}" in capsys.readouterr().err
+    assert main(["ab", "--minutes", "3"]) == 2
 
 
 def test_a_symptom_is_what_an_earlier_result_here_found() -> None:

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import counted, first_few
+from layers.evidence.wording import counted, first_few, pct
+from layers.layer4_ab.blocks import words
 from layers.layer4_ab.findings import variable_text
-from layers.layer4_ab.model import AbAnalysis, Call
+from layers.layer4_ab.model import AbAnalysis, Call, LeafShare
 from layers.layer4_ab.numbers import interval
 from layers.layer4_ab.word import Word
 
@@ -55,8 +56,8 @@ def story_of(found: AbAnalysis, verdict: Verdict, known: Known) -> Story:
     return Story(
         symptom=known.symptom or NO_SYMPTOM,
         hypothesis=known.hypothesis or NO_HYPOTHESIS,
-        tool="; ".join([own, *known.tools]),
-        evidence="; ".join([*_counted(found), *known.evidence]),
+        tool="; ".join([own, *_tools(found), *known.tools]),
+        evidence="; ".join([*_counted(found), *_seen(found), *known.evidence]),
         change=variable_text(found),
         effect=effect_text(found, verdict),
         cost="; ".join([*known.costs, *_worse(found)]),
@@ -99,6 +100,26 @@ def _counted(found: AbAnalysis) -> list[str]:
     """Whether the path ran, and what it let run."""
     ran = [f"ran: {one.text}" for one in found.treatment] or [NO_PROOF]
     return [*ran, *(f"unblocked: {one.text}" for one in found.unblocked if one.a == 0 and one.b > 0)]
+
+
+def _tools(found: AbAnalysis) -> list[str]:
+    """What recorded the evidence beside the runs."""
+    told = {"perfkit stages": found.stage is not None, "perfkit layer2": bool(_shares(found))}
+    return [name for name, there in (told | {"traces of both arms": bool(found.blocks)}).items() if there]
+
+
+def _seen(found: AbAnalysis) -> list[str]:
+    """The stage's share, the suspect's share before and after, what blocks in a step."""
+    stage = found.stage
+    share = (
+        [] if stage is None or stage.share is None else [f"{stage.stage}: {pct(stage.share)} of a request"]
+    )
+    leaves = [f"share of the suspect: {one.text}" for one in _shares(found)]
+    return [*share, *leaves, *(f"blocks: {words(one)}" for one in found.blocks)]
+
+
+def _shares(found: AbAnalysis) -> tuple[LeafShare, ...]:
+    return found.leaf.shares if found.leaf is not None else ()
 
 
 def _worse(found: AbAnalysis) -> list[str]:

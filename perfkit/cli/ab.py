@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,7 @@ def ab(
 
     Example: perfkit ab --engine-preset optimized --set lookahead=off --vs lookahead=on
     """
+    asked_for = dict(locals())
     from layers.layer4_ab.analyse import Beside
     from layers.layer4_ab.model import DropFirst, Question, StartsAre
     from perfkit.cli.ab_arms import recorded_arms, run_arms
@@ -96,13 +98,7 @@ def ab(
     if study is not None:
         from perfkit.cli.ab_study import Wanted, study_result
 
-        given: dict[str, object] = {"--a": a, "--b": b, "--aa": aa, "--vs": vs, "--at": at}
-        given |= {"--launch": launch, "--launch-b": launch_b, "--engine-preset": engine_preset}
-        given |= {"--pipeline": pipeline, "--a-a": a_a, "--hot": hot, "--endpoint": endpoint, "--data": data}
-        given |= {"--requests": requests, "--metric": metric, "--margin": margin, "--ran": ran}
-        given |= {"--unblocked": unblocked, "--variable": variable, "--stage": stage, "--header": header}
-        given |= {"--suspect": suspect, "--ledger": ledger, "--trace-a": trace_a, "--trace-b": trace_b}
-        load.refuse_with_study(given)
+        load.refuse_with_study(beside_study(asked_for))
         if resume:
             load.refuse_with_resume({"--set": set_, "--pairs": pairs, "--seconds": seconds})
         common = load.pairs("--set", set_)
@@ -152,6 +148,18 @@ def ab(
         earlier, log_a or (), log_b or (), order, shares, told_by, leaf, _blocks(trace_a, trace_b)
     )
     return _judged(found, beside, started, investigation, as_json=json, no_record=no_record)
+
+
+OF_A_STUDY = frozenset(
+    {"study", "minutes", "resume", "pairs", "seconds", "set_", "json", "investigation", "no_record"}
+)
+"""The options that `--study` takes; everything else is the study's."""
+
+
+def beside_study(asked_for: Mapping[str, object]) -> dict[str, bool]:
+    """Every other option of the command, by its name, and whether it was given."""
+    others = [one for one in signature(ab).parameters.values() if one.name not in OF_A_STUDY]
+    return {f"--{one.name.replace('_', '-')}": asked_for[one.name] != one.default for one in others}
 
 
 def _judged(
