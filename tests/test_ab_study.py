@@ -35,7 +35,8 @@ BOTH = (OPTIMIZATIONS, QUICK)
 def entry(name: str, **other: Any) -> dict[str, Any]:
     """A step of the document."""
     made: dict[str, Any] = judged(**other).sections["study"]
-    (step,) = [one for one in made["steps"] if one["step"] == name]
+    found_steps: list[dict[str, Any]] = [one for one in made["steps"] if one["step"] == name]
+    (step,) = found_steps
     return step
 
 

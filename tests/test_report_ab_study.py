@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_a_symptom_is_what_an_earlier_result_here_found() -> None:
 
 def test_a_switch_of_the_bundled_engine_brings_its_hypothesis_along() -> None:
     sides = [{"server": "sample-engine 0.1", "lookahead": one} for one in ("off", "on")]
-    asked = {"variable": "lookahead", "derived": ("settings",)}
+    asked: dict[str, Any] = {"variable": "lookahead", "derived": ("settings",)}
     found = analysed(arm_a(facts=sides[0]), arm_b(facts=sides[1], by=1.1), **asked)
     known = known_beside(found, [])
     assert known.symptom.startswith("in general, not measured here") and "rows" in known.symptom
