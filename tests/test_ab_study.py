@@ -247,6 +247,7 @@ def test_a_step_tells_its_story_in_seven_parts_with_all_its_evidence() -> None:
     assert 'unblocked: engine_graph_replays_total{stage="ar"}: 0 → 1,200' in story["evidence"]
     assert story["change"] == "radix_key host → device" and "helps" in story["effect"]
     assert (step["answers"]["word"], step["answers"]["samples"]) == ("identical", 41)
+    assert entry("all of them")["story"]["change"].count(" → ") == 4
     queue = entry("vocoder_batch, ladder, left out")["story"]
     assert "queue of vocoder: 100 ms, 50.0 % of the request" in queue["evidence"]
     assert 'engine_dropped_rows_total{stage="ar"}: 0 → 48' in entry("lookahead, ladder")["story"]["cost"]

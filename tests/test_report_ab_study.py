@@ -68,7 +68,7 @@ def test_an_a_b_that_stands_alone_tells_its_story_and_what_nobody_recorded(
 def test_the_story_has_the_evidence_that_was_recorded_beside_the_runs() -> None:
     side = Share(30, 100, 0.3, 0.2, 0.4, "made", 1.0, (0.3,), None)
     gone = replace(side, hits=0, value=0.0, low=0.0, high=0.03)
-    leaf = LeafEvidence((LeafShare("keys.py", "idle", "ar", side, gone, -0.4, -0.2),), (), ())
+    leaf = LeafEvidence((LeafShare("keys.py", "idle", "ar", side, gone, -0.4, -0.2),), (), (), ())
     found = replace(analysed(), leaf=leaf, stage=StageShare("vocoder", 0.4, "the ledger"))
     story = story_of(found, judged().verdict, Known())
     assert "vocoder: 40" in story.evidence and "share of the suspect: keys.py: 30.0 %" in story.evidence

@@ -57,8 +57,7 @@ def _show_blocks(study: Entry) -> None:
     output.line("What stands in a step: its own cost, and apart from it what it prevents")
     for one in study["blocks"]:
         output.paragraph(one["name"], f"{one['kind']} ({one['where']})")
-        seen = f", in {one['seen_in']}" if one["seen_in"] else ""
-        output.paragraph("own cost", f"{one['own_cost']}{seen}")
+        output.paragraph("own cost", one["own_cost"])
         output.paragraph("prevents", one["prevents"])
         if one["if_it_went"]:
             output.paragraph("if it went", one["if_it_went"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from layers.evidence.result import Result
@@ -90,7 +90,8 @@ def _step(
     stacks, queue = _stacks(switch, told), _queue(switch, told)
     costs = tuple(_costs(switch, analysis, told, rounds, step))
     known = _known(switch, stacks, queue, answers, costs)
-    story = story_of(analysis, result.verdict, known)
+    change = ", ".join(f"{name} {step.a.settings[name]} → {step.b.settings[name]}" for name in step.changed)
+    story = replace(story_of(analysis, result.verdict, known), change=change)
     return StepFound(step, switch, analysis, result, answers, stacks, queue, costs, story)
 
 
