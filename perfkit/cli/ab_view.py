@@ -17,7 +17,7 @@ from layers.layer4_ab.conditions import Condition
 from layers.layer4_ab.numbers import pct_text
 from perfkit.cli import output
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
-from perfkit.cli.story_view import show_story
+from perfkit.cli.story_view import is_known, show_story
 
 Entry = Mapping[str, Any]
 PAIRS_SHOWN, METRICS_SHOWN, STAGES_SHOWN, LOST_SHOWN = 12, 12, 8, 3
@@ -46,7 +46,7 @@ def show_ab(result: Result) -> None:
     for finding in result.findings:
         if finding.kind is FindingKind.OBSERVATION:
             output.paragraph("seen", finding.statement)
-    if (story := result.sections.get("story")) is not None:
+    if (story := result.sections.get("story")) is not None and is_known(story):
         output.line()
         show_story(story)
     if result.sections["lost"]:
