@@ -99,8 +99,8 @@ def judged(trace: Path) -> Judged:
         directional=document["verdict"]["directional"],
         busy=device["device_op_ratio"],
         operations=device["events"],
-        launching=values["idle_launch_bound_share"],
-        queued=values["idle_queued_share"],
+        launching=values["idle_share_host_was_launching_too_slowly"],
+        queued=values["idle_share_work_was_queued_the_device_had_not_started_it"],
     )
 
 

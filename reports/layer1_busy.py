@@ -41,7 +41,7 @@ def ratio_blocks(
         yield busy_figure(document, measured, artifacts, run_id)
     elif not document.sampled and not measured:
         yield Paragraph("No figure", NOTHING_TO_DRAW)
-    for table in document.ranks:
+    for table in document.ranks if measured else ():
         yield from rank_blocks(table, traced, artifacts)
     if document.methods:
         yield from method_blocks(document, artifacts)
@@ -59,7 +59,7 @@ def _text(ratio: float | None) -> str:
 def _one_device(device: DeviceEntry, artifacts: Artifacts) -> Paragraph:
     """Every window of one device; the first is the one that the verdict is on."""
     windows = "; ".join(map(_window, device.windows))
-    text = f"{device.word}: {windows}. {device.kernels:,} of the operations are kernels"
+    text = f"{device.headline}: {windows}. {device.kernels:,} of the operations are kernels"
     return Paragraph("Busy ratio", text, devices_basis([device], artifacts))
 
 
@@ -89,11 +89,11 @@ def _devices(document: Layer1Document, artifacts: Artifacts) -> Table:
 def _device_row(device: DeviceEntry, artifacts: Artifacts) -> tuple[Cell, ...]:
     ratios = (_text(device.device_op_ratio), _text(device.kernel_time_ratio))
     window, source = time_text(device.window_us * 1e3), Source(artifacts(device.source))
-    return device.scope, device.word, *ratios, f"{device.events:,}", window, source
+    return device.scope, device.headline, *ratios, f"{device.events:,}", window, source
 
 
 def _anatomy_cells(device: DeviceEntry, anatomy: Anatomy | None) -> tuple[Cell, ...]:
-    return _exposed(device, anatomy), _chief(anatomy)
+    return _exposed(device, anatomy), _chief(anatomy if device.measured else None)
 
 
 def _exposed(device: DeviceEntry, anatomy: Anatomy | None) -> str:

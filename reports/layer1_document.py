@@ -58,6 +58,7 @@ class DeviceEntry:
     device: int | None = None
     scope: str = ""
     word: str = ""
+    directional: bool = False
     kernels: int = 0
     window_us: float = 0.0
     windows: tuple[WindowEntry, ...] = ()
@@ -69,6 +70,11 @@ class DeviceEntry:
     sm_active_ratio: float | None = None
     tensor_active_ratio: float | None = None
     nvml_util_pct: float | None = None
+
+    @property
+    def headline(self) -> str:
+        """Its word, with a question mark where it only hints."""
+        return self.word + ("?" if self.directional else "")
 
     @property
     def ratio(self) -> float:
@@ -112,9 +118,17 @@ class TraceEntry:
 
     path: str
     meta: TraceMeta
+    size_bytes: int = 0
+    text_bytes: int = 0
     busy_only: bool = False
+    training: bool = False
     inventory: tuple[CategoryCount, ...] = ()
     losses: tuple[Loss, ...] = ()
+
+    @property
+    def packed(self) -> bool:
+        """Whether places in it are of its unpacked text."""
+        return self.text_bytes != self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,8 @@ class Layer1Run:
 
     @property
     def subject(self) -> Subject | None:
-        """The device whose anatomy is shown; None where none has a ratio."""
-        device = least_busy(self.document)
+        """The device whose anatomy is shown; None where none has a ratio, or the run is void."""
+        device = None if self.void else least_busy(self.document)
         return Subject(device, self.find(device.source), self.run.id) if device is not None else None
 
 

@@ -44,9 +44,14 @@ def steps_table(subject: Subject, anatomy: Anatomy) -> Table | None:
     basis = subject.basis(len(timed), "steps", f"first to last operation of each ({_found(anatomy.steps)})")
     if len(timed) <= EACH_UP_TO:
         rows = [_row(*pair) for pair in timed]
-        return Table("Steps", EACH_COLUMNS, tuple(rows), basis)
+        return Table(_title("Steps", anatomy.steps), EACH_COLUMNS, tuple(rows), basis)
     spreads = tuple(row for kind in _kinds(timed) for row in _spread(kind))
-    return Table("Steps, their spread", SPREAD_COLUMNS, spreads, basis)
+    return Table(_title("Steps, their spread", anatomy.steps), SPREAD_COLUMNS, spreads, basis)
+
+
+def _title(title: str, steps: Steps) -> str:
+    """With how many are shown of how many, where some did nothing on the device."""
+    return title if len(steps.working) == len(steps.steps) else f"{title}: {steps.count}"
 
 
 def _found(steps: Steps) -> str:
@@ -57,7 +62,7 @@ def _row(step: Step, time: StepTime) -> tuple[Name | str, ...]:
     times = (_length(time), time.busy_ns, time.idle_ns)
     name = Name(shorten(step.name, NAME_CHARACTERS))
     after = NONE_FOLLOWS[0] if time.idle_after_ns is None else time_text(time.idle_after_ns)
-    return name, f"{step.operations:,}", *map(time_text, times), pct(_busy_share(time)), after
+    return name, f"{step.operations:,}", *map(time_text, times), pct(time.busy_share), after
 
 
 def _kinds(timed: Sequence[Timed]) -> list[list[Timed]]:
@@ -75,7 +80,7 @@ def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
         ("on the device", _length, time_text),
         ("busy", lambda time: time.busy_ns, time_text),
         ("idle", lambda time: time.idle_ns, time_text),
-        ("busy share", _busy_share, pct),
+        ("busy share", lambda time: time.busy_share, pct),
         ("idle until the next", lambda time: time.idle_after_ns, time_text),
     )
     rows = []
@@ -89,7 +94,3 @@ def _spread(timed: Sequence[Timed]) -> list[tuple[Name | str, ...]]:
 
 def _length(time: StepTime) -> int:
     return time.busy_ns + time.idle_ns
-
-
-def _busy_share(time: StepTime) -> float:
-    return time.busy_ns / _length(time) if _length(time) else 0.0

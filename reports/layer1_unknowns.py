@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from layers.evidence.store_rows import Run
 from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.findings import PHENOMENON
-from layers.layer1_gpu_busy.guard_checks import amount_lost
+from layers.layer1_gpu_busy.guard_checks import amount_lost, lost_at
+from layers.layer1_gpu_busy.training import OF_TRAINING
 from reports.environment import python_frames
 from reports.file_names import files_name
 from reports.layer1_document import Anatomy
@@ -56,7 +57,7 @@ def _of_files(run: Layer1Run) -> Iterator[str]:
     for trace in run.document.traces:
         name = trace.path.rsplit("/", 1)[-1]
         for loss in trace.losses:
-            where = f" at byte {loss.offset:,}" if loss.offset >= 0 else ""
+            where = lost_at(loss, packed=trace.packed)
             yield f"{name}: {loss.what}{where}; {amount_lost([loss])}"
     ratios_alone = [trace.path for trace in run.document.traces if trace.busy_only]
     if ratios_alone:
@@ -122,6 +123,9 @@ def not_shown(runs: Sequence[Layer1Run]) -> Iterator[str]:
     stacks = [trace.path for r in runs for trace in r.document.traces if python_frames(trace)]
     if stacks:
         yield f"Python stacks were recorded in {files_name(stacks, 'trace')}. {STACKS_COST}"
+    training = [trace.path for r in runs for trace in r.document.traces if trace.training]
+    if training:
+        yield f"{files_name(training, 'trace')}: {OF_TRAINING}."
     yield BUSY_IS_NOT_FULL
     if len(runs) > 1:
         yield "Runs on different files stand beside each other; none is averaged with another."

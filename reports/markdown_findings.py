@@ -62,7 +62,7 @@ def _row(row: FindingRow, blocks: BlockRenderer, next_step: str = "") -> list[st
     whose = f"{member.whose}: " if member.whose else ""
     statement = inside(f"{whose}{member.statement}") + _alike(row.members[1:])
     negative = "*negative*: " if finding.negative else ""
-    said_above = next_step.startswith(finding.recommendation)
+    said_above = finding.recommendation in next_step
     advice = "*do next*, above" if said_above else inside(finding.recommendation)
     return [str(row.number), negative + statement, blocks.evidence(finding), _strength(row), advice]
 

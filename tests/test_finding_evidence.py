@@ -59,8 +59,8 @@ def test_the_verdict_and_what_it_rules_out_rest_on_the_busy_ratio() -> None:
 def test_idle_time_rests_on_the_shares_of_its_chief_cause_and_place_among_all_gaps() -> None:
     (found,) = (f for f in findings(device()) if "of the idle time" in f.statement)
     assert values(found) == {
-        "idle_sync_share": (0.75, 10, "gaps"),
-        "idle_step_start_share": (0.625, 10, "gaps"),
+        "idle_share_host_waited_in_a_sync_call": (0.75, 10, "gaps"),
+        "idle_share_at_step_start": (0.625, 10, "gaps"),
     }
     assert found.scope == "gpu 0"
 
@@ -77,7 +77,7 @@ def test_a_cause_of_a_quarter_of_the_idle_time_is_worth_a_finding(chief_ns: int,
 def test_idle_time_that_no_step_places_is_put_in_no_place() -> None:
     unplaced = idle_of(80, {Cause.SYNC: 80}, {Place.UNPLACED: 80})
     (found,) = (f for f in findings(replace(device(), idle=unplaced)) if "of the idle time" in f.statement)
-    assert list(values(found)) == ["idle_sync_share"] and "lies" not in found.statement
+    assert list(values(found)) == ["idle_share_host_waited_in_a_sync_call"] and "lies" not in found.statement
 
 
 def test_a_symptom_rests_on_what_was_seen_and_the_file_that_shows_it() -> None:

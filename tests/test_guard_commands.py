@@ -8,9 +8,12 @@ import pytest
 
 from layers.catalogue import SYMPTOMS
 from layers.evidence.guard import Effect
+from layers.layer1_gpu_busy.idle_meanings import MEANINGS
+from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.symptoms.launch import S1
 from perfkit.cli import explain, guards
 from perfkit.cli.app import main
+from tests.conftest import REPOSITORY
 from tests.evidence_builders import made_up_guard
 
 GUARDS = (
@@ -86,6 +89,32 @@ def test_explain_without_a_name_lists_both_as_json(capsys: Captured) -> None:
     document = json.loads(capsys.readouterr().out)
     assert [guard["code"] for guard in document["catalogue"]] == ["PK901", "PK902"]
     assert [symptom["code"] for symptom in document["symptoms"]] == [rule.code for rule in SYMPTOMS]
+
+
+def test_explain_shows_several_in_full(capsys: Captured) -> None:
+    assert main(["explain", "S2", "PK901"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("S2 Idle at step start") and "PK901 replay-blind-spot" in "\n".join(lines[1:])
+    assert main(["explain", "S2", "PK901", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [(one["kind"], one["code"]) for one in document["explained"]] == [
+        ("symptom", "S2"),
+        ("guard", "PK901"),
+    ]
+
+
+@pytest.mark.parametrize("cause", list(Cause))
+def test_every_cause_of_idle_time_can_be_explained(cause: Cause, capsys: Captured) -> None:
+    assert main(["explain", *cause.split(), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["cause"]
+    assert said["name"] == cause and said["meaning"] == MEANINGS[cause]
+    assert f"| {cause} |" in (REPOSITORY / "docs" / "traces.md").read_text("utf-8")
+
+
+def test_a_cause_is_found_by_a_part_of_its_name(capsys: Captured) -> None:
+    assert main(["explain", "launching too slowly"]) == 0
+    assert capsys.readouterr().out.startswith("host was launching too slowly  (a cause of idle time)\n")
+    assert main(["explain", "host was"]) == 2  # two of them
 
 
 def test_explain_refuses_an_unknown_name_and_names_near_ones(capsys: Captured) -> None:

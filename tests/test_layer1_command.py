@@ -165,7 +165,7 @@ def test_an_offset_that_is_none_is_refused_without_any_log(traces: Write, capsys
 
 
 def test_a_measured_tpot_without_parameters_is_refused_before_anything_is_read(capsys: Output) -> None:
-    for option in (("--measured-tpot", "12"), ("--gpu", "H100-SXM"), ("--batch", "4"), ("--kv-heads", "8")):
+    for option in (("--measured-tpot", "12"), ("--batch", "4"), ("--kv-heads", "8")):
         assert_refused(capsys, layer1("gone.json", *option), "roofline options need --params")
 
 

@@ -75,6 +75,37 @@ def test_a_void_trace(show: Show) -> None:
     assert_golden("layer1_void.txt", show(cpu=host_only()))
 
 
+def blind() -> TraceBuilder:
+    """Host-bound by what was recorded, with one replay of which nothing was."""
+    trace = steady()
+    trace.graph_launch(FIRST_NS - 500, [], call_dur_ns=100)
+    return trace
+
+
+def test_a_void_trace_shows_its_ratios_and_nothing_that_follows_from_them(show: Show) -> None:
+    text = show(blind=blind())
+    assert text.startswith("VOID") and "device-op time" in text
+    assert "→ record again with graph nodes visible" in text
+    for part in ("where the idle time is", "Look next", "Usual cause", "it lies", "launches   "):
+        assert part not in text
+
+
+def test_what_explains_is_what_decided(show: Show) -> None:
+    few_of_one_rank = steady(operations=50)
+    few_of_one_rank.distributed(0, 2)
+    assert "explain    perfkit explain PK105\n" in show(a=few_of_one_rank)
+    one_rank = steady(DEVICE_BOUND_NS)
+    one_rank.distributed(0, 2)
+    assert "explain    perfkit explain PK116 PK131\n" in show(b=one_rank)
+
+
+def test_a_trace_of_training_is_called_one(show: Show) -> None:
+    trace = steady()
+    trace.annotation("Optimizer.step#SGD.step", FIRST_NS, 1_000)
+    assert "training   backward passes or optimizer steps are in this trace" in show(t=trace)
+    assert "training " not in show(t=steady())
+
+
 def test_exposed_time_and_a_symptom_that_just_misses_are_shown(show: Show) -> None:
     trace = steady(DEVICE_BOUND_NS)
     trace.memcpy("DtoH", FIRST_NS + WINDOW_NS + 200, 100_000)

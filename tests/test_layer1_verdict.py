@@ -105,6 +105,12 @@ def test_a_directional_guard_keeps_the_word_and_opens_it(judge: Judge) -> None:
     result = judge(steady(operations=50))
     assert says(result) == ("host-bound", True, Exit.NO_CONCLUSION)
     assert result.verdict.headline == "HOST-BOUND?"
+    assert result.sections["devices"][0]["directional"] is True
+    assert result.verdict.next_step.startswith("first record again: 5 steady steps or more (PK105). Then ")
+    verdict, ruled_out = result.findings[:2]
+    assert ": a hint that the host does not keep it busy" in verdict.statement
+    assert result.verdict.next_step.startswith(verdict.recommendation)
+    assert ": a hint that kernels are not the limit" in ruled_out.statement
     assert {f.strength for f in result.findings} == {Strength.WEAK}
     assert all(f.rule.startswith("directional: fewer than 5 steps") for f in result.findings)
 
@@ -119,7 +125,8 @@ def test_a_void_device_leaves_no_finding_and_says_what_to_read(judge: Judge) -> 
     result = judge(host_only())
     assert says(result) == ("void", False, Exit.INVALID)
     assert result.findings == [] and result.measurements == []
-    assert result.verdict.next_step == "perfkit explain PK104"
+    assert result.verdict.next_step.startswith("record with device activities (torch.profiler:")
+    assert result.verdict.next_step.endswith("(perfkit explain PK104)")
 
 
 def test_what_a_void_device_measured_is_kept_and_concludes_nothing(judge: Judge) -> None:
@@ -130,6 +137,31 @@ def test_what_a_void_device_measured_is_kept_and_concludes_nothing(judge: Judge)
     assert result.findings == []
     assert result.sections["devices"][0]["word"] == "void"
     assert {m.name for m in result.measurements} >= {"device_op_ratio", "kernel_time_ratio"}
+    [anatomy] = result.sections["anatomy"]
+    assert (anatomy["idle"], anatomy["symptoms"]) == (None, []) and anatomy["kernels"]
+
+
+def test_the_spread_over_steps_stands_with_the_ratio(judge: Judge) -> None:
+    trace = TraceBuilder()
+    for number, busy_ns in enumerate((2_000, 4_000)):
+        start_ns = FIRST_NS + number * 150 * PERIOD_NS
+        add_steady(trace, busy_ns, operations=100, start_ns=start_ns)
+        trace.annotation(f"ProfilerStep#{number}", start_ns - PERIOD_NS, 102 * PERIOD_NS)
+    because = judge(trace).verdict.because
+    assert "; 20.0 % to 40.0 % inside its 2 steps; device-op time <= 60 % host-bound" in because
+
+
+def test_python_stacks_are_left_out_of_the_next_recording(judge: Judge) -> None:
+    trace = steady()
+    trace.python_function("serve.py(1): main", FIRST_NS - 500, 100_000)
+    result = judge(trace)
+    assert says(result) == ("host-bound", False, Exit.OK)
+    assert result.verdict.next_step.startswith("first record again: without Python stacks (PK129). Then ")
+    few = steady(operations=50)
+    few.python_function("serve.py(1): main", FIRST_NS - 500, 100_000)
+    step = judge(few).verdict.next_step
+    wanted = "first record again: 5 steady steps or more, without Python stacks (PK105, PK129). Then "
+    assert step.startswith(wanted)
 
 
 def test_a_window_without_length_is_void(judge: Judge) -> None:
@@ -140,7 +172,7 @@ def test_a_window_without_length_is_void(judge: Judge) -> None:
     assert (
         result.verdict.because == "1 operation, none of any duration, at one moment: the window has no length"
     )
-    assert result.verdict.next_step == "perfkit explain PK135"
+    assert result.verdict.next_step.endswith("(perfkit explain PK135)")
     assert "device_op_ratio" not in result.sections["devices"][0]
 
 

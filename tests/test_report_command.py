@@ -50,6 +50,17 @@ def test_the_default_is_the_investigation_of_this_folder(
     assert "perfkit-investigation/report.md (4 figures)" in capsys.readouterr().out
 
 
+def test_a_file_can_be_named_and_both_pages_are_told(folder: Path, capsys: Captured) -> None:
+    page = folder.parent / "r.html"
+    assert main(["report", str(page), "--investigation", str(folder), "--json"]) == Exit.OK
+    written = json.loads(capsys.readouterr().out)["report"]
+    assert (written["path"], written["html"]) == (str(page.with_suffix(".md")), str(page))
+    assert page.exists() and page.with_suffix(".md").exists()
+    assert main(["report", "--html", "--investigation", str(folder)]) == Exit.OK
+    assert "report.md and " in " ".join(capsys.readouterr().out.split())
+    assert main(["report", "a.md", "--output", "b.md", "--investigation", str(folder)]) == Exit.USAGE
+
+
 def test_a_report_of_its_own_is_written_anew_and_is_the_same(folder: Path) -> None:
     assert main(["report", "--investigation", str(folder)]) == Exit.OK
     first = (folder / "report.md").read_bytes()

@@ -11,6 +11,7 @@ import pytest
 from reports.markdown_findings import SUMMARY_ROWS
 from reports.markdown_report import CONTENTS, render
 from reports.model import Figure, FindingRow
+from tests.layer1_traces import steady
 from tests.report_builders import HOSTILE_NAMES, cpu_only_trace, host_bound_trace, record, report_of
 from tests.test_markdown import parsed
 
@@ -46,7 +47,7 @@ def test_the_verdict_comes_first_with_n_and_strength_and_the_parts_follow_in_ord
 
 
 def test_a_negative_finding_stands_among_the_others_and_says_that_it_is_one(page: str) -> None:
-    assert re.search(r"\| \d \| \*negative\*: kernels are not the limit", page)
+    assert re.search(r"\| \d \| \*negative\*: a hint that kernels are not the limit", page)
 
 
 def test_the_files_of_a_part_are_named_once(page: str) -> None:
@@ -105,6 +106,14 @@ def test_a_void_run_is_said_to_leave_no_finding(tmp_path: Path) -> None:
     page = rendered(tmp_path / "i")
     assert "**Verdict: VOID**" in page and "![" not in page and "**No figure.**" in page
     assert page.count("a void result leaves none") == 1
+
+
+def test_a_hint_keeps_its_question_mark(tmp_path: Path) -> None:
+    record(tmp_path / "i", steady(operations=50).write(tmp_path / "t.json"))
+    page = rendered(tmp_path / "i")
+    assert "**Verdict: HOST-BOUND?**" in page and "**Busy ratio.** Host-bound?: first to last" in page
+    assert "a hint that the host does not keep it busy" in page
+    assert "**Do next:** first record again: 5 steady steps or more" in page
 
 
 def test_several_runs_have_a_row_each_and_dropped_ones_are_named(tmp_path: Path) -> None:

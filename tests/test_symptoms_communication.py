@@ -26,7 +26,13 @@ def test_an_all_reduce_that_nothing_hides_is_seen() -> None:
     seen = look(S5, facts_of(trace_of(communicating(ALL_REDUCE, 100, 0)), steps=steps_of(step(0, 1_000))))
     assert seen.present
     assert "exposed 10.0 %" in seen.numbers
-    assert "n = 1 kernels (1 per step over 1 step)" in seen.numbers
+    assert "n = 1 kernel (1 per step over 1 step)" in seen.numbers
+
+
+def test_counts_per_step_are_of_steps_with_device_work() -> None:
+    steps = steps_of(step(0, 1_000), *(step(1_000 * i, 1_000 * i, operations=0) for i in range(1, 6)))
+    seen = look(S6, facts_of(trace_of(communicating(SEND_RECV, 280, 0)), steps=steps))
+    assert "n = 1 kernel (1 per step over 1 of 6 steps with device work)" in seen.numbers
 
 
 def test_short_or_hidden_all_reduces_are_not_seen() -> None:

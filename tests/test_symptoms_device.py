@@ -120,6 +120,8 @@ def test_products_cannot_be_judged_without_shapes_card_or_peak() -> None:
     fp32 = multiplying(4096, 4096, 4096, device_ns=556_000, dtypes=json.dumps(["float", "float"]))
     assert S8.check(facts_of(replace(trace, gemms=[]))).present is None
     assert look(S8, facts_of(unknown)).present is None
+    assert "--gpu" in look(S8, facts_of(unknown)).numbers
+    assert look(S8, replace(facts_of(unknown), gpu="H100-SXM")).present
     assert look(S8, facts_of(fp32)).present is None
 
 

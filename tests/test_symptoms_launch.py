@@ -25,6 +25,13 @@ def small_kernels(length_ns: int = 4_000) -> DeviceTrace:
     return trace_of([kernel(t, t + length_ns) for t in range(0, 100_000, 20_000)])
 
 
+def test_idle_time_is_of_the_steps_with_device_work() -> None:
+    idle = idle_of(100_000, LAUNCH_BOUND, {Place.WITHIN_STEP: 50_000}, median_gap_ns=16_000)
+    steps = steps_of(step(0, 100_000), step(100_000, 100_000, operations=0))
+    seen = look(S1, facts_of(small_kernels(), steps=steps, idle=idle, launches=launches_of()))
+    assert "idle 50.0 % of 1 of 2 steps with device work (100 µs on the device" in seen.numbers
+
+
 def test_many_short_kernels_launched_too_late_are_seen() -> None:
     idle = idle_of(100_000, LAUNCH_BOUND, median_gap_ns=16_000)
     seen = look(S1, facts_of(small_kernels(), idle=idle, launches=launches_of()))

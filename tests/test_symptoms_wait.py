@@ -97,6 +97,14 @@ def test_one_wait_over_two_steps_is_not_one_a_step() -> None:
     assert look(S3, facts).present is False
 
 
+def test_waits_are_counted_over_the_steps_with_device_work() -> None:
+    steps = steps_of(step(0, 50), step(50, 100, operations=0), step(100, 150, operations=0))
+    facts = facts_of(sampling(10), steps=steps, idle=IDLE_AFTER_SAMPLING, launches=launches_of())
+    seen = look(S3, facts)
+    assert seen.present
+    assert "1.0 per step over 1 of 3 steps with device work" in seen.numbers
+
+
 def test_a_wait_after_the_last_step_is_not_of_the_steps() -> None:
     facts = facts_of(sampling(10, 100), steps=TWO_STEPS, idle=IDLE_AFTER_SAMPLING, launches=launches_of())
     assert look(S3, facts).present is False

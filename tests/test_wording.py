@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layers.evidence.wording import MAX_TEXT_CHARACTERS, clipped, time_text
+from layers.evidence.wording import MAX_TEXT_CHARACTERS, clipped, first_clause, time_text
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE
 
 DAY_NS = 86_400 * 10**9
@@ -34,6 +34,21 @@ def test_texts_are_clipped_wherever_they_stand_in_a_document() -> None:
     assert kept == just and numbers == [1, None] and document["short"] == "d"
     assert cut.startswith("aaa") and cut.endswith("bbb") and "[clipped: 60,000 characters]" in cut
     assert len(cut) <= MAX_TEXT_CHARACTERS and document["nested"] == {cut: (True, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        (
+            "Record again (a: b; c. d), with 2.4 or newer; else not.",
+            "record again (a: b; c. d), with 2.4 or newer",
+        ),
+        ("Copy it. Or not.", "copy it"),
+        ("No end", "no end"),
+    ],
+)
+def test_the_first_clause_ends_at_a_stop_outside_brackets(text: str, clause: str) -> None:
+    assert first_clause(text) == clause
 
 
 def test_a_next_step_can_be_followed_by_another_sentence() -> None:

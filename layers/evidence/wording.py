@@ -52,6 +52,17 @@ def first_few(texts: Iterable[str], shown: int = FEW) -> str:
     return "; ".join([*said[:shown], *more])
 
 
+def first_clause(text: str) -> str:
+    """What stands before the first full stop or semicolon outside brackets, begun in lower case."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth and character in ".;" and text[place + 1 : place + 2] in ("", " "):
+            text = text[:place]
+            break
+    return text[:1].lower() + text[1:]
+
+
 def limit(share: float) -> str:
     """A threshold's share as percent, with no more digits than it was given."""
     return f"{100 * share:g} %"

@@ -30,20 +30,24 @@ from layers.layer1_gpu_busy.phases import phase_table
 from layers.layer1_gpu_busy.ranks import rank_trace
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
+from layers.layer1_gpu_busy.step_launches import steps_without_launches
 from layers.layer1_gpu_busy.step_times import step_times
 from layers.layer1_gpu_busy.steps import find_steps, step_of_operations
 from layers.layer1_gpu_busy.strip import draw_strip, drawn_devices
 from layers.layer1_gpu_busy.symptoms.catalogue import check_symptoms
 from layers.layer1_gpu_busy.symptoms.facts import SymptomFacts
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis
+from layers.layer1_gpu_busy.training import holds_training
 from parsers.trace_model import DeviceOps, DeviceTrace
 
 
-def analyse_trace(trace: DeviceTrace) -> TraceAnalysis:
-    """Every device of the trace, by device id; none where it holds no device operation."""
-    look = _ratios if trace.busy_only else analyse_device
+def analyse_trace(trace: DeviceTrace, gpu: str = "") -> TraceAnalysis:
+    """Every device of the trace, by device id; none where it holds no device operation. `gpu` names the card
+    in place of the trace, for its bounds."""
     ops_by_device = [ops_of(trace, device) for device in devices_of(trace)]
-    devices = [look(trace, ops) for ops in ops_by_device]
+    devices = [
+        _ratios(trace, ops) if trace.busy_only else analyse_device(trace, ops, gpu) for ops in ops_by_device
+    ]
     pairs = [] if trace.busy_only else list(zip(ops_by_device, devices, strict=True))
     for place in drawn_devices(devices) if pairs else ():
         devices[place] = _with_strip(trace, *pairs[place])
@@ -59,6 +63,7 @@ def analyse_trace(trace: DeviceTrace) -> TraceAnalysis:
         untimed_devices=tuple(untimed_devices(trace)),
         devices=tuple(devices),
         ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
+        training=holds_training(trace),
     )
 
 
@@ -66,7 +71,7 @@ def _ratios(trace: DeviceTrace, ops: DeviceOps) -> DeviceAnalysis:
     return DeviceAnalysis(measure_busy(trace, ops), check_replays(trace, ops))
 
 
-def analyse_device(trace: DeviceTrace, ops: DeviceOps) -> DeviceAnalysis:
+def analyse_device(trace: DeviceTrace, ops: DeviceOps, gpu: str = "") -> DeviceAnalysis:
     """Ratios and anatomy of one device (all `ops` are its own, at least one), without its strip."""
     steps, window = find_steps(trace, ops), device_window(ops)
     facts = SymptomFacts(
@@ -80,12 +85,14 @@ def analyse_device(trace: DeviceTrace, ops: DeviceOps) -> DeviceAnalysis:
         idle=idle_anatomy(trace, ops, steps, window),
         launches=launch_statistics(trace, ops),
         copies=copy_table(trace, ops),
+        gpu=gpu,
     )
     return DeviceAnalysis(
         busy=facts.busy,
         replays=facts.replays,
         steps=facts.steps,
         step_times=step_times(ops, steps),
+        steps_without_launches=steps_without_launches(trace, steps),
         idle=facts.idle,
         stream_waits=stream_waits(trace, ops),
         launches=facts.launches,

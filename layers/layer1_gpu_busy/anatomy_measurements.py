@@ -3,6 +3,7 @@ communication that no computation hides."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact, Measurement
@@ -13,8 +14,9 @@ EXPOSED_COMMUNICATION = "exposed_communication_ratio"
 
 
 def idle_share(word: Cause | Place) -> str:
-    """The name of the measurement of one cause's or place's share of the idle time."""
-    return f"idle_{word.name.lower()}_share"
+    """The name of the measurement of one cause's or place's share of the idle time: the words that stand
+    everywhere else."""
+    return "idle_share_" + re.sub(r"[^a-z]+", "_", str(word))
 
 
 def anatomy_measurements(

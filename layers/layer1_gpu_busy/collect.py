@@ -62,11 +62,12 @@ def _traces_below(folder: str) -> list[str]:
 
 
 def collect_traces(
-    paths: Sequence[str], busy_only: bool = False, step: Callable[[], None] = lambda: None
+    paths: Sequence[str], busy_only: bool = False, step: Callable[[], None] = lambda: None, gpu: str = ""
 ) -> Collected:
-    """Analyse every file; `step` is called after each. Raises UnreadableInput when none could be read."""
+    """Analyse every file; `step` is called after each. `gpu` names the card where a trace does so otherwise
+    than the roofline's table. Raises UnreadableInput when none could be read."""
     outcomes: dict[int, Collected] = {}
-    with closing(_analyse_all(paths, busy_only)) as finished:
+    with closing(_analyse_all(paths, busy_only, gpu)) as finished:
         for place, outcome in finished:
             outcomes[place] = outcome
             step()
@@ -82,20 +83,20 @@ Outcomes = Generator[tuple[int, Collected], None, None]
 """What came of each file, with its place among the paths, in any order."""
 
 
-def _analyse_all(paths: Sequence[str], busy_only: bool) -> Outcomes:
+def _analyse_all(paths: Sequence[str], busy_only: bool, gpu: str) -> Outcomes:
     sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths]
     cores = _free_cores()
     if len(paths) == 1 or cores == 1 or sum(sizes) < IN_PROCESS_BELOW_BYTES:
-        return ((place, _analyse_here(path, busy_only)) for place, path in enumerate(paths))
-    return _analyse_in_children(paths, sizes, busy_only, cores)
+        return ((place, _analyse_here(path, busy_only, gpu)) for place, path in enumerate(paths))
+    return _analyse_in_children(paths, sizes, busy_only, gpu, cores)
 
 
 def _analyse_in_children(
-    paths: Sequence[str], sizes: Sequence[int], busy_only: bool, children: int
+    paths: Sequence[str], sizes: Sequence[int], busy_only: bool, gpu: str, children: int
 ) -> Outcomes:
     """Large files first, lest one that comes last leave the other cores idle."""
     places = sorted(range(len(paths)), key=lambda place: -sizes[place])
-    command = child_command("layers.layer1_gpu_busy.collect:work", str(int(busy_only)))
+    command = child_command("layers.layer1_gpu_busy.collect:work", str(int(busy_only)), gpu)
     questions = [json.dumps(paths[place]) for place in places]
     for answer in ask_children(command, questions, children):
         place = places[answer.number]
@@ -106,12 +107,12 @@ def _free_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _analyse_here(path: str, busy_only: bool, workers: int | None = None) -> Collected:
+def _analyse_here(path: str, busy_only: bool, gpu: str, workers: int | None = None) -> Collected:
     try:
         if looks_like_nsys(path):
-            analysis = analyse_export(read_nsys_export(path, busy_only=busy_only))
+            analysis = analyse_export(read_nsys_export(path, busy_only=busy_only), gpu)
         else:
-            analysis = analyse_trace(read_chrome_trace(path, busy_only=busy_only, workers=workers))
+            analysis = analyse_trace(read_chrome_trace(path, busy_only=busy_only, workers=workers), gpu)
     except UnreadableInput as error:
         return Collected((), (Unread(path, str(error)),))
     return Collected((analysis,), ())
@@ -131,6 +132,6 @@ def work() -> int:
     Written by the json module, since msgspec refuses what a file name may hold: text that is no Unicode.
     """
     for line in sys.stdin:
-        collected = _analyse_here(json.loads(line), sys.argv[1] == "1", workers=0)
+        collected = _analyse_here(json.loads(line), sys.argv[1] == "1", sys.argv[2], workers=0)
         print(json.dumps(msgspec.to_builtins(collected, str_keys=True)), flush=True)
     return 0

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layers.evidence.finding import Finding, FindingKind
-from layers.evidence.guard import Checked
+from layers.evidence.guard import Checked, Effect, strongest_effect
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Trace
 from layers.evidence.symptom import Symptom
 from layers.evidence.wording import counted, pct
 from layers.layer1_gpu_busy.anatomy_measurements import EXPOSED_COMMUNICATION, idle_share
+from layers.layer1_gpu_busy.doubt_steps import without_doubt
 from layers.layer1_gpu_busy.exposed import ALL_RANKS
 from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, STACKS_SLOW_THE_HOST
 from layers.layer1_gpu_busy.idle_model import Place
@@ -56,14 +57,14 @@ def device_findings(
     supported: bool = False,
 ) -> list[Finding]:
     """All findings for one device whose verdict is not void; `supported`: another method says the same."""
-    steps = len(device.steps.steps) if device.steps else 0
+    steps = len(device.steps.working) if device.steps else 0
     facts = Trace(steps=steps, operations=device.busy.events, captures=captures, supported=supported)
     doubt = STACKS if STACKS_SLOW_THE_HOST.fired_in(guards) else ""
     judged = judge_strength(facts, guards, clear=word is not Word.UNDECIDED, doubt=doubt)
     hinted = judge_strength(facts, guards, clear=False, doubt=PHENOMENON)
     if judged is None or hinted is None:
         return []
-    found = _Found(device, word, scope, tuple(measurements), judged, hinted)
+    found = _Found(device, word, scope, tuple(measurements), judged, hinted, tuple(guards))
     return [
         *found.verdict(queued=IDLE_WHILE_QUEUED.fired_in(guards) is not None),
         *found.idle(),
@@ -82,6 +83,7 @@ class _Found:
     measurements: tuple[Measurement, ...]
     judged: Judgement
     hinted: Judgement
+    guards: tuple[Checked, ...]
 
     def verdict(self, *, queued: bool) -> Iterator[Finding]:
         """What the verdict says, and what it says is not worth looking at."""
@@ -92,17 +94,17 @@ class _Found:
         base = f"busy {pct(ratio)} of its own window ({window})"
         if word is Word.HOST_BOUND:
             why = "it was idle with work already queued" if queued else "the host does not keep it busy"
-            yield self._verdict(f"{base}: {why}", next_step(word, device))
+            yield self._verdict(f"{base}: {self._hint}{why}", next_step(word, device))
             codes = [s.code for s in device.symptoms if s.present and s.code in KERNEL_SYMPTOMS]
             these = f", {' and '.join(codes)} included" if codes else ""
             limit = f"kernels are not the limit: making all of them free would save at most {pct(ratio)}"
-            yield self._ruled_out(f"{limit}{these}", "leave kernels alone")
+            yield self._ruled_out(f"{self._hint}{limit}{these}", "leave kernels alone")
         elif word is Word.DEVICE_BOUND:
             limit = (
                 f"the host is not the limit: without idle time at most {pct(1 - ratio)} of it would be saved"
             )
-            yield self._verdict(f"{base}: the device is the limit", top_kernel_advice(device))
-            yield self._ruled_out(limit, "leave scheduling and launch overhead alone")
+            yield self._verdict(f"{base}: {self._hint}the device is the limit", top_kernel_advice(device))
+            yield self._ruled_out(f"{self._hint}{limit}", "leave scheduling and launch overhead alone")
         else:
             yield self._verdict(f"{base}: between the thresholds", next_step(word, device))
 
@@ -142,14 +144,22 @@ class _Found:
             artifacts=tuple(dict.fromkeys(m.artifact for m in self.measurements if m.artifact)),
         )
 
-    def _verdict(self, statement: str, recommendation: str) -> Finding:
-        """The verdict, on the busy ratios."""
-        found = self._finding(self.judged, statement, recommendation, "device_op_ratio", "kernel_time_ratio")
+    @property
+    def _hint(self) -> str:
+        """Before what a verdict says, where it hints and does not conclude."""
+        return "a hint that " if strongest_effect(self.guards) is Effect.DIRECTIONAL else ""
+
+    def _verdict(self, statement: str, cure: str) -> Finding:
+        """The verdict, on the busy ratios, with what removes a doubt before its cure."""
+        found = self._on_ratios(statement, without_doubt(self.guards, cure))
         return replace(found, kind=FindingKind.VERDICT)
+
+    def _on_ratios(self, statement: str, recommendation: str) -> Finding:
+        return self._finding(self.judged, statement, recommendation, "device_op_ratio", "kernel_time_ratio")
 
     def _ruled_out(self, statement: str, recommendation: str) -> Finding:
         """What the verdict says is not worth looking at."""
-        found = self._verdict(statement, recommendation)
+        found = self._on_ratios(statement, recommendation)
         return replace(found, kind=FindingKind.CONSEQUENCE, negative=True)
 
     def _hinted(self, statement: str, recommendation: str, *names: str) -> Finding:

@@ -173,9 +173,9 @@ def windows_disagree(facts: TraceFacts) -> Outcome | None:
 def few_samples(facts: TraceFacts) -> Outcome | None:
     if facts.device is None:
         return None
-    steps = len(facts.device.steps.steps) if facts.device.steps else 0
-    operations = facts.device.busy.events
-    known = counted(steps, "step") if facts.device.steps else "steps not counted"
+    found, operations = facts.device.steps, facts.device.busy.events
+    steps = len(found.working) if found else 0
+    known = found.count if found else "steps not counted"
     few = steps < TRACE_MIN_STEPS and operations < TRACE_MIN_OPERATIONS
     advice = f": capture {TRACE_MIN_STEPS} steady steps or more" if few else ""
     return Outcome(few, f"{known}, {counted(operations, 'operation')}{advice}")
@@ -185,15 +185,15 @@ def damage(facts: TraceFacts) -> Outcome | None:
     losses = facts.trace.losses
     if not losses:
         return Outcome(False, "the file was read whole")
-    what = first_few(f"{loss.what}{_where(loss.offset)}" for loss in losses)
-    if any(loss.rest_is_missing for loss in losses):
+    told = [f"{loss.what}{lost_at(loss, packed=facts.trace.packed)}" for loss in losses]
+    if cut := [text for text, loss in zip(told, losses, strict=True) if loss.rest_is_missing]:
         read = counted(facts.device.busy.events if facts.device else 0, "device operation")
-        message = f"{what}: {read} read, and nobody knows how many are missing"
+        message = f"{cut[-1]}: {read} read, and nobody knows how many are missing"
         return Outcome(True, message, Effect.DIRECTIONAL if facts.word is Word.DEVICE_BOUND else None)
     hides = any(loss.may_hide_device_work for loss in losses)
     missing = "; device work may be missing" if hides else ""
     effect = Effect.DIRECTIONAL if hides else Effect.NOTE
-    return Outcome(True, f"{what} ({amount_lost(losses)}){missing}", effect)
+    return Outcome(True, f"{first_few(told)} ({amount_lost(losses)}){missing}", effect)
 
 
 def amount_lost(losses: Sequence[Loss]) -> str:
@@ -205,8 +205,10 @@ def amount_lost(losses: Sequence[Loss]) -> str:
     return f"{known} lost"
 
 
-def _where(offset: int) -> str:
-    return f" at byte {offset:,}" if offset >= 0 else ""
+def lost_at(loss: Loss, *, packed: bool) -> str:
+    """Where it is, after what it is; of a packed file the place is in its unpacked text."""
+    unpacked = " of the unpacked text" if packed else ""
+    return f" at byte {loss.offset:,}{unpacked}" if loss.offset >= 0 else ""
 
 
 def zero_timestamps(facts: TraceFacts) -> Outcome | None:

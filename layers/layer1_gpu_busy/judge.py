@@ -20,6 +20,7 @@ from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer1_gpu_busy.anatomy_measurements import anatomy_measurements
 from layers.layer1_gpu_busy.captures import Capture, count_captures
+from layers.layer1_gpu_busy.doubt_steps import void_step, without_doubt
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import FEW_SAMPLES, TRACE_GUARDS, WINDOW_DECIDES
@@ -38,6 +39,7 @@ from layers.layer1_gpu_busy.sm_active import SmActive
 from layers.layer1_gpu_busy.symptoms.spread import spread_text, symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
+from parsers.chrome_categories import Producer
 
 DEVICE_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
 TraceDevice = tuple[str, int]
@@ -87,7 +89,11 @@ def judge_traces(
     """
     judged, runs = _judge_all(traces, thresholds, sampled_sm or {}), group_runs(traces)
     of_files = check_files(traces, unread, runs)
-    rows = [DeviceRow(j.scope, j.word, j.trace, j.device) for j in judged if j.device is not None]
+    rows = [
+        DeviceRow(j.scope, j.word, j.trace, j.device, _hints(j, of_files))
+        for j in judged
+        if j.device is not None
+    ]
     return Result(
         command="layer1",
         verdict=_verdict(judged, of_files, thresholds),
@@ -132,8 +138,7 @@ def _disagreement(guards: Sequence[Checked]) -> Checked | None:
 def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: Thresholds) -> Verdict:
     standing = _standing(judged)
     if not standing:
-        explain = f"perfkit explain {_first_code(judged)}"
-        return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, explain)
+        return Verdict(Word.VOID, False, _why_void(judged), Exit.INVALID, _void_step(judged))
     heard = _heard(standing)
     words = Counter(j.word for j in heard)
     word = next(iter(words)) if len(words) == 1 else Word.UNDECIDED
@@ -148,13 +153,23 @@ def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: 
         + _left_out(len(judged) - len(standing), "void")
         + _left_out(len(standing) - len(heard), "hardly used"),
         exit_code=exit_code_for(reached, guards, directional=directional),
-        next_step=_next(word, heard),
+        next_step=_next(word, heard, of_files),
     )
 
 
-def _next(word: Word, standing: Sequence[Standing]) -> str:
-    """Where to look, and for a host-bound device what kernel work could win at most."""
+def _hints(j: Judged, of_files: Sequence[Checked]) -> bool:
+    """Whether the word of one device is a hint."""
+    decides = j.word in (Word.HOST_BOUND, Word.DEVICE_BOUND)
+    return decides and strongest_effect([*of_files, *j.guards]) is Effect.DIRECTIONAL
+
+
+def _next(word: Word, standing: Sequence[Standing], of_files: Sequence[Checked]) -> str:
+    """What removes a doubt, then where to look, and for a host-bound device what kernel work could win."""
     least = min(standing, key=lambda j: j.ratio)
+    return without_doubt([*of_files, *least.guards], _cure(word, least, standing))
+
+
+def _cure(word: Word, least: Standing, standing: Sequence[Standing]) -> str:
     step = next_step(least.word, least.device)
     if len({j.word for j in standing}) > 1:
         shared = spread_text(symptom_spread([(j.scope, j.device) for j in standing]))
@@ -181,15 +196,29 @@ def _one_device(j: Standing, thresholds: Thresholds) -> str:
     window_ms = busy.device_window.window.length_ns / 1e6
     disagree = _disagreement(j.guards)
     base = f"device busy {pct(j.ratio)} of its own window ({window_ms:,.1f} ms, "
-    return base + f"{counted(busy.events, 'operation')}; {disagree.message if disagree else thresholds})"
+    decided_by = disagree.message if disagree else thresholds
+    return f"{base}{counted(busy.events, 'operation')}; {_by_step(j.device)}{decided_by})"
+
+
+def _by_step(device: DeviceAnalysis) -> str:
+    """How far apart its steps are; empty for a device with less than two."""
+    shares = [time.busy_share for time in device.step_times if time.busy_ns]
+    if len(shares) < 2:
+        return ""
+    low, high = pct(min(shares)), pct(max(shares))
+    spread = f"{low} inside each of" if low == high else f"{low} to {high} inside"
+    return f"{spread} its {len(shares)} steps; "
 
 
 def _why_void(judged: Sequence[Judged]) -> str:
     return first_few(dict.fromkeys(c.message for j in judged for c in j.guards if _voids(c)))
 
 
-def _first_code(judged: Sequence[Judged]) -> str:
-    return next(c.code for j in judged for c in j.guards if _voids(c))
+def _void_step(judged: Sequence[Judged]) -> str:
+    """What would make it valid; of a device that perfkit does not read, nothing would."""
+    j, voided = next((j, c) for j in judged for c in j.guards if _voids(c))
+    unknown = j.trace.meta.producer in (Producer.MTIA, Producer.ASCEND)
+    return f"perfkit explain {voided.code}" if unknown else void_step(voided)
 
 
 def _voids(checked: Checked) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from layers.evidence.symptom import Symptom
+from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, StreamWait
 
 DEVICE_WINDOW = "device"
@@ -178,6 +179,17 @@ class Steps:
     why_none: str = ""
     on_host: bool = False
 
+    @property
+    def working(self) -> tuple[Step, ...]:
+        """Those with operations of this device: what a number per step counts."""
+        return tuple(step for step in self.steps if step.operations)
+
+    @property
+    def count(self) -> str:
+        """How many did device work, and of how many: `6 steps`, `1 of 6 steps with device work`."""
+        n, all_steps = len(self.working), counted(len(self.steps), "step")
+        return all_steps if n == len(self.steps) else f"{n:,} of {all_steps} with device work"
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchStats:
@@ -307,6 +319,12 @@ class StepTime:
     idle_ns: int
     idle_after_ns: int | None
 
+    @property
+    def busy_share(self) -> float:
+        """Of the time from its first operation to its last; 0 for no time."""
+        length_ns = self.busy_ns + self.idle_ns
+        return self.busy_ns / length_ns if length_ns else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class StripLane:
@@ -350,13 +368,14 @@ def column_edges(start_ns: int, end_ns: int, columns: int) -> list[int]:
 @dataclass(frozen=True, slots=True)
 class DeviceAnalysis:
     """Everything found for one device of one trace. Anatomy parts are None under --busy-only. `step_times`
-    has one entry for each of `steps`.
+    has one entry for each of `steps`; `steps_without_launches` counts those of `step_launches.py`.
     """
 
     busy: DeviceBusy
     replays: ReplayCheck
     steps: Steps | None = None
     step_times: tuple[StepTime, ...] = ()
+    steps_without_launches: int = 0
     idle: IdleAnatomy | None = None
     stream_waits: tuple[StreamWait, ...] = ()
     launches: LaunchStats | None = None

@@ -24,10 +24,10 @@ from parsers.nsys_model import CUT_BELOW_SHARE, NsysDevice, NsysExport
 from parsers.trace_model import GRAPH, DeviceOps, DeviceTrace
 
 
-def analyse_export(export: NsysExport) -> TraceAnalysis:
+def analyse_export(export: NsysExport, gpu: str = "") -> TraceAnalysis:
     """The analysis of the export's trace, with `nsys` filled in."""
     trace = export.trace
-    analysis = analyse_trace(trace)
+    analysis = analyse_trace(trace, gpu)
     windows = {d.busy.device: d.busy.device_window.window for d in analysis.devices}
     facts = _facts(export, windows)
     coverage = check_coverage(without_pending_launches(trace)) if facts.cut else analysis.coverage

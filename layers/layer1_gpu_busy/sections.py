@@ -1,7 +1,8 @@
 """Layer 1 as JSON: the names of the contract, and everything else that was found beside them.
 
 Anatomy is written as the records of `model.py` are, field by field, in nanoseconds on the trace's clock, null
-where a record says None. In `devices` what was not measured is absent. Names out of files are clipped.
+where a record says None; of a void device neither causes of idle time nor symptoms are. In `devices` what was
+not measured is absent. Names out of files are clipped.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ ANATOMY = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """One device of one trace with its verdict word and the name that it goes by in this result."""
+    """One device of one trace with its verdict word and the name that it goes by in this result.
+    `directional`: its word is a hint."""
 
     scope: str
     word: str
     trace: TraceAnalysis
     device: DeviceAnalysis
+    directional: bool = False
 
 
 def sections(
@@ -72,6 +75,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
         "source": row.trace.artifact.path,
         "scope": row.scope,
         "word": row.word,
+        "directional": row.directional,
         "rank": row.trace.meta.rank if row.trace.meta.rank >= 0 else None,
         "device": busy.device,
         "device_name": busy.device_name or None,
@@ -106,6 +110,8 @@ def _window(ratios: WindowRatio) -> dict[str, Any]:
 
 def _anatomy(row: DeviceRow, drawn: bool) -> dict[str, Any]:
     parts = {name: msgspec.to_builtins(getattr(row.device, name)) for name in ANATOMY}
+    if row.word == Word.VOID:
+        parts |= {"idle": None, "symptoms": []}
     if not drawn:
         parts["strip"] = None
     return {"scope": row.scope, **parts, "ncu_command": ncu_command(row.device)}
@@ -118,6 +124,7 @@ def _trace(trace: TraceAnalysis) -> dict[str, Any]:
         "size_bytes": trace.artifact.size_bytes,
         "text_bytes": trace.text_bytes,
         "busy_only": trace.busy_only,
+        "training": trace.training,
         "meta": msgspec.to_builtins(trace.meta, str_keys=True),
         "launch_coverage": msgspec.to_builtins(trace.coverage),
         "inventory": msgspec.to_builtins(trace.inventory),

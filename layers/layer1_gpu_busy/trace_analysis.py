@@ -31,7 +31,7 @@ class TraceAnalysis:
 
     `untimed_devices` are those of which no operation has a time, with the number of their operations.
     `ranks` has one entry per device where the trace was read whole, for the table of ranks. `nsys` is None
-    for what is no export of nsys.
+    for what is no export of nsys. `training`: it holds parts of a backward pass or an optimizer's step.
     """
 
     artifact: Artifact
@@ -46,6 +46,7 @@ class TraceAnalysis:
     devices: tuple[DeviceAnalysis, ...]
     ranks: tuple[RankTrace, ...]
     nsys: NsysFacts | None = None
+    training: bool = False
 
     def same_events(self, other: TraceAnalysis) -> bool:
         """Whether both were read from the same capture, however it is packed: the same events at the same
@@ -56,6 +57,11 @@ class TraceAnalysis:
             other.inventory,
             other.devices,
         )
+
+    @property
+    def packed(self) -> bool:
+        """Whether what was read is not what lies on the disk: a gzip file."""
+        return self.nsys is None and self.text_bytes != self.artifact.size_bytes
 
     @property
     def method(self) -> str:

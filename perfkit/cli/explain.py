@@ -1,17 +1,16 @@
-"""`perfkit explain`: one guard or symptom in full, as the catalogue has it; without a name, all of them."""
+"""`perfkit explain`: guards, symptoms and causes of idle time in full; without a name, a list of all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
 import typer
 
 from layers.catalogue import (
     CATALOGUE,
     SYMPTOMS,
-    AnyGuard,
-    AnySymptom,
     Named,
     entry,
     find,
@@ -21,6 +20,7 @@ from layers.catalogue import (
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
+from layers.layer1_gpu_busy.idle_meanings import MEANINGS, find_cause
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 
@@ -41,51 +41,75 @@ SYMPTOM: Paragraphs = (
     ("look next", "look_next"),
     ("disproof", "disproof"),
 )
+CAUSE: Paragraphs = (("whose", "whose"), ("means", "meaning"), ("look next", "look_next"))
 
 
 def explain(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="GUARD|SYMPTOM", help="A code or a name: PK101, few-samples, S1. None: all."),
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Codes or names: PK101, few-samples, S1, a cause of idle time. None: all.",
+        ),
     ] = None,
     json: options.Json = False,
 ) -> int:
-    """Explain a guard or a symptom: what it means, how perfkit detects it, what to do.
+    """Explain guards, symptoms and causes of idle time: what each means, how perfkit detects it, what to do.
 
-    Example: perfkit explain PK101
+    Examples: perfkit explain PK101 S1; perfkit explain "nothing was submitted"
     """
-    if name is None:
+    if not names:
         return _all(json)
-    guard, symptom = find(name, CATALOGUE), find(name, SYMPTOMS)
-    if guard is not None:
-        return _guard(guard, json)
-    if symptom is not None:
-        return _symptom(symptom, json)
-    raise UsageError(_not_found(name))
+    whole = " ".join(names)
+    together = _find(whole) if len(names) > 1 else None
+    found = [together] if together is not None else [_found(name) for name in names]
+    said = ", ".join(one.name for one in found)
+    if len(found) == 1:
+        sections: dict[str, Any] = {found[0].kind: found[0].texts}
+    else:
+        sections = {"explained": [{"kind": one.kind, **one.texts} for one in found]}
+    result = Result("explain", Verdict("explained", False, said, Exit.OK), sections=sections)
+    return output.finish(result, as_json=json, show=lambda _: _show(found))
 
 
-def _guard(guard: AnyGuard, json: bool) -> int:
-    result = Result("explain", _explained(guard.code, guard.name), sections={"guard": entry(guard)})
-    title = f"{guard.code} {guard.name}  ({guard.layer}, effect: {guard.effect})"
-    return output.finish(result, as_json=json, show=lambda _: _show(title, entry(guard), GUARD))
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One thing that can be explained; `kind` names it in the document."""
+
+    kind: str
+    name: str
+    title: str
+    texts: Mapping[str, str]
+    paragraphs: Paragraphs
 
 
-def _symptom(rule: AnySymptom, json: bool) -> int:
-    texts = symptom_entry(rule)
-    result = Result("explain", _explained(rule.code, rule.name), sections={"symptom": texts})
-    title = f"{rule.code} {rule.title}  (a symptom of perfkit layer1)"
-    return output.finish(result, as_json=json, show=lambda _: _show(title, texts, SYMPTOM))
+def _found(name: str) -> _Entry:
+    found = _find(name)
+    if found is None:
+        raise UsageError(_not_found(name))
+    return found
 
 
-def _explained(code: str, name: str) -> Verdict:
-    return Verdict("explained", False, f"{code} {name}", Exit.OK)
+def _find(name: str) -> _Entry | None:
+    if (guard := find(name, CATALOGUE)) is not None:
+        title = f"{guard.title}  ({guard.layer}, effect: {guard.effect})"
+        return _Entry("guard", guard.title, title, entry(guard), GUARD)
+    if (rule := find(name, SYMPTOMS)) is not None:
+        title = f"{rule.code} {rule.title}  (a symptom of perfkit layer1)"
+        return _Entry("symptom", f"{rule.code} {rule.name}", title, symptom_entry(rule), SYMPTOM)
+    if (cause := find_cause(name)) is not None:
+        return _Entry("cause", cause.name, f"{cause.name}  (a cause of idle time)", asdict(cause), CAUSE)
+    return None
 
 
-def _show(title: str, texts: Mapping[str, str], paragraphs: Paragraphs) -> None:
-    output.line(title)
-    for label, field in paragraphs:
-        output.line()
-        output.paragraph(label, texts[field])
+def _show(found: Sequence[_Entry]) -> None:
+    for place, one in enumerate(found):
+        if place:
+            output.line()
+        output.line(one.title)
+        for label, field in one.paragraphs:
+            output.line()
+            output.paragraph(label, one.texts[field])
 
 
 def _all(json: bool) -> int:
@@ -101,7 +125,9 @@ def _show_all() -> None:
     output.line()
     output.show(output.table(["symptom", "what it looks like"], [(s.code, s.title) for s in SYMPTOMS]))
     output.line()
-    output.line("One in full: perfkit explain CODE")
+    output.show(output.table(["cause of idle time"], [(str(cause),) for cause in MEANINGS]))
+    output.line()
+    output.line('In full: perfkit explain CODE..., or perfkit explain "nothing was submitted"')
 
 
 def _not_found(text: str) -> str:

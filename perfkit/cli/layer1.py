@@ -80,7 +80,7 @@ def layer1(
         float, typer.Option("--device-bound", metavar="SHARE", help="From here on it is device-bound.")
     ] = DEVICE_BOUND_SHARE,
     measured_tpot: ask.MeasuredTpot = None,
-    gpu: ask.Gpu = None,
+    gpu: ask.TraceGpu = None,
     params: ask.Params = None,
     dtype: ask.Dtype = "bf16",
     context: ask.Context = None,
@@ -98,6 +98,9 @@ def layer1(
     Reads chrome traces of torch.profiler (plain or gzip), sqlite exports of nsys and the logs of dcgmi dmon
     and nvidia-smi, samples the GPUs of this machine now, or has a server profile itself. Ranks of one run go
     in together; given a trace and a log of one run, it says whether they agree.
+
+    --params asks how far the roofline is away; --dtype, --context, --batch, --layers, --kv-heads, --head-dim,
+    --tp and --measured-tpot go with it. --gpu goes with it and alone.
 
     Example: perfkit layer1 --trace rank*.json.gz
     """
@@ -117,8 +120,9 @@ def layer1(
             tp=tp,
             measured_tpot=measured_tpot,
         )
-    elif [measured_tpot, gpu, context, layers, kv_heads, head_dim] != [None] * 6 or (batch, tp) != (1, 1):
+    elif [measured_tpot, context, layers, kv_heads, head_dim] != [None] * 5 or (batch, tp) != (1, 1):
         raise UsageError("roofline options need --params: the parameters that a step reads, such as 1.7e9")
+    card = ask.known_gpu(gpu) if question is None else gpu or ""  # a question says itself what it lacks
     profiling = profile_now.check_profile(profile, server, live, trace_dir, load)
     if live is None and (gpu_index or pid or (server and not profiling)):
         raise UsageError("--gpu-index, --pid and --server go with --live (or --server with --profile)")
@@ -139,7 +143,7 @@ def layer1(
         if live is not None:
             now = live_now.sample_live(live, gpu_index or [], pid or [], server, investigation, not no_record)
             samples += now.analyses
-        collected = _collect(paths, busy_only) if paths else Collected((), ())
+        collected = _collect(paths, busy_only, card) if paths else Collected((), ())
         added = []
         if samples:
             crossed = sampled.cross_judged(collected, samples, thresholds)
@@ -206,6 +210,6 @@ def _find(names: list[str], sampled: bool) -> list[str]:
     return find_trace_files(names) if names else []
 
 
-def _collect(paths: list[str], busy_only: bool) -> Collected:
+def _collect(paths: list[str], busy_only: bool, gpu: str) -> Collected:
     with output.progress(f"reading {counted(len(paths), 'trace')}", len(paths)) as step:
-        return collect_traces(paths, busy_only, step)
+        return collect_traces(paths, busy_only, step, gpu)

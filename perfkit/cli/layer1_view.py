@@ -21,6 +21,7 @@ from layers.layer1_gpu_busy.kernel_names import distinct_names, short_name
 from layers.layer1_gpu_busy.model import WINDOWS, DeviceAnalysis, LaunchStats, WindowRatio
 from layers.layer1_gpu_busy.runs import group_runs, rank_tables
 from layers.layer1_gpu_busy.thresholds import Word
+from layers.layer1_gpu_busy.training import OF_TRAINING
 from perfkit.cli import output
 from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.layer1_many import show_ranks, show_spread
@@ -38,18 +39,24 @@ HOST_NAME_CHARACTERS = 60
 def show_layer1(result: Result, collected: Collected, added: Sequence[AddedSection]) -> None:
     """Print the result of one or more traces."""
     show_headline(result)
+    if any(trace.training for trace in collected.traces) and result.verdict.word != Word.VOID:
+        output.paragraph("training", OF_TRAINING)
     _show_sections(section for section in added if section.leads)
     if len(_traced(result)) > 1:
         _device_table(result)
+    void = result.verdict.word == Word.VOID
+    if len(_traced(result)) > 1 and not void:
         show_spread(result)
-    for table in rank_tables(group_runs(collected.traces)):
+    for table in [] if void else rank_tables(group_runs(collected.traces)):
         show_ranks(table)
     shown = _least_busy(result, collected)
     if shown is not None:
         if len(_traced(result)) > 1:
             output.line()
             output.paragraph("shown", f"{shown.scope}, the least busy one")
-        _device(shown.device)
+        _ratios(shown.device)
+        if not void:
+            _inside(shown.device)
     show_nsys(collected.traces)
     _show_sections(section for section in added if not section.leads)
     show_checks(result.guards)
@@ -86,8 +93,8 @@ def _traced(result: Result) -> list[dict[str, Any]]:
     return [entry for entry in result.sections["devices"] if "windows" in entry]
 
 
-def _device(device: DeviceAnalysis) -> None:
-    _ratios(device)
+def _inside(device: DeviceAnalysis) -> None:
+    """What a void result leaves out: it says nothing of where time goes."""
     if device.idle is not None:
         _idle(device.idle)
     _exposed(device)
@@ -197,7 +204,7 @@ def _device_table(result: Result) -> None:
     rows = [
         [
             str(d["scope"]),
-            str(d["word"]),
+            str(d["word"]) + ("?" if d.get("directional") else ""),
             exact_pct(d["device_op_ratio"]) if "device_op_ratio" in d else "not measured",
             exact_pct(d["kernel_time_ratio"]) if "kernel_time_ratio" in d else "not measured",
             f"{d['events']:,}",

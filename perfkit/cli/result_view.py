@@ -8,7 +8,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.evidence.wording import counted
+from layers.evidence.wording import FEW, counted
 from perfkit.cli import output
 
 SHA256_CHARACTERS = 16
@@ -67,9 +67,12 @@ def measured_files(result: Result) -> list[Artifact]:
 
 
 def show_what_explains(guards: Sequence[Checked]) -> None:
-    """Where to read on about the strongest guard that fired."""
-    for _, code in list(fired_guards(guards))[:1]:
-        output.paragraph("explain", f"perfkit explain {code}")
+    """Where to read on about the guard that decided most; where none did, about the first that fired."""
+    fired = list(fired_guards(guards))
+    decided = [code for effect, code in fired if effect is not Effect.NOTE][:1]
+    codes = decided or [code for _, code in fired][:FEW]
+    if codes:
+        output.paragraph("explain", f"perfkit explain {' '.join(codes)}")
 
 
 def show_footer(result: Result, guards: Sequence[Checked]) -> None:

@@ -9,9 +9,15 @@ from typing import Annotated
 
 import typer
 
+from parsers.errors import UsageError
+
 DTYPES = "fp32|bf16|fp16|fp8|int8"
 
 Gpu = Annotated[str | None, typer.Option("--gpu", help="Product name, as a trace or nvidia-smi gives it.")]
+TraceGpu = Annotated[
+    str | None,
+    typer.Option("--gpu", help="The card, where a trace's name for it is not in the table: A100-80GB-SXM."),
+]
 Params = Annotated[
     float | None,
     typer.Option("--params", help="Parameters used for each token, without the input embedding: 1.7e9."),
@@ -41,3 +47,15 @@ AllreduceUs = Annotated[float | None, typer.Option("--allreduce-us", help="Time 
 MeasuredTpot = Annotated[
     float | None, typer.Option("--measured-tpot", help="TPOT that you measured, in ms: how far is it away?")
 ]
+
+
+def known_gpu(name: str | None) -> str:
+    """The card that the user named, empty for none; UsageError where the table has no such card."""
+    from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec, find_gpu
+
+    if name is None:
+        return ""
+    found = find_gpu(name)
+    if isinstance(found, NoSpec):
+        raise UsageError(f"--gpu: {found.because}")
+    return name

@@ -89,14 +89,14 @@ def _hidden(overlap: Overlap) -> float:
 
 
 def _kernels(facts: SymptomFacts, overlap: Overlap) -> str:
-    n, steps = overlap.communication_ops, len(facts.steps.steps)
-    per_step = f" ({n / steps:.0f} per step over {counted(steps, 'step')})" if steps else ""
-    return f"n = {n} kernels{per_step}"
+    n, steps = overlap.communication_ops, len(facts.steps.working)
+    per_step = f" ({n / steps:.3g} per step over {facts.steps.count})" if steps else ""
+    return f"n = {counted(n, 'kernel')}{per_step}"
 
 
 def _per_step(facts: SymptomFacts, overlap: Overlap) -> str:
     """The count, and what it means where the steps are of inference and there is one for every layer."""
-    steps = facts.steps.steps
+    steps = facts.steps.working
     many = bool(steps) and overlap.communication_ops >= PER_LAYER_FROM * len(steps)
     layers = many and all(step.kind in INFERENCE for step in steps)
     return _kernels(facts, overlap) + (": as many as layers make, in every step" if layers else "")

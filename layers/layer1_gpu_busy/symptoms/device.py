@@ -90,6 +90,9 @@ def fit(x: F64, y: F64) -> tuple[float, float]:
     return slope, 1 - float(((dy - slope * dx) ** 2).sum()) / spread if spread else 1.0
 
 
+NAME_IT = "name the card with --gpu, as in --gpu A100-80GB-SXM"
+
+
 def product_above_roofline(facts: SymptomFacts) -> Seen:
     """S8: recorded matrix products whose median time is far above the card's bound."""
     rows = product_rows(facts.trace, facts.ops)
@@ -97,9 +100,9 @@ def product_above_roofline(facts: SymptomFacts) -> Seen:
         return Seen(
             None, "no matrix product with a recorded shape launched work here: record with record_shapes=True"
         )
-    gpu = find_gpu(facts.busy.device_name or "unnamed card")
+    gpu = find_gpu(facts.gpu or facts.busy.device_name or "unnamed card")
     if not isinstance(gpu, GpuSpec):
-        return Seen(None, f"{len(rows)} shapes recorded, no roofline for this card: {gpu.because}")
+        return Seen(None, f"{len(rows)} shapes recorded, no roofline for this card: {gpu.because}; {NAME_IT}")
     judged = [(row, bound) for row in rows if (bound := row.product.bound_ns(gpu)) is not None]
     if not judged:
         return Seen(

@@ -23,7 +23,8 @@ NO_HOST = "the trace holds no host calls that launched this work: record CPU act
 class SymptomFacts:
     """One device of one trace, with what the other files of this layer found in it.
 
-    `launched` has the call of each operation, `step_of` the index of its step (NO_STEP: in none).
+    `launched` has the call of each operation, `step_of` the index of its step (NO_STEP: in none), `gpu` the
+    card that the user named (empty: the trace's name counts).
     """
 
     trace: DeviceTrace
@@ -36,6 +37,7 @@ class SymptomFacts:
     idle: IdleAnatomy | None = None
     launches: LaunchStats | None = None
     copies: tuple[CopyRow, ...] = ()
+    gpu: str = ""
 
     @property
     def window(self) -> Window:

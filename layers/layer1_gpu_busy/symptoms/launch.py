@@ -70,12 +70,12 @@ def gaps_between_kernels(facts: SymptomFacts) -> Seen:
     gap_ns = facts.idle.median_gap_ns or 0.0
     outlast = ": gaps outlast kernels" if gap_ns > median_ns else ""
     return all_of(
-        f"idle {pct(share)} of {where}; launch-bound through {pct(late)} of the idle time; {pct(short)} of "
-        f"{len(kernel_ns)} kernels under {time_text(SHORT_KERNEL_NS)}; median gap {time_text(gap_ns)} (n = "
-        f"{facts.idle.gaps}), median kernel {time_text(median_ns)}{outlast}; "
+        f"idle {pct(share)} of {where}; {Cause.LAUNCH_BOUND} in {pct(late)} of the idle time; {pct(short)} "
+        f"of {len(kernel_ns)} kernels under {time_text(SHORT_KERNEL_NS)}; median gap {time_text(gap_ns)} "
+        f"(n = {facts.idle.gaps}), median kernel {time_text(median_ns)}{outlast}; "
         f"{counted(facts.replays.launches, 'graph launch')}",
         Condition("idle", share, IDLE_SHARE),
-        Condition("launch-bound", late, LAUNCH_BOUND_SHARE),
+        Condition(str(Cause.LAUNCH_BOUND), late, LAUNCH_BOUND_SHARE),
         Condition(f"kernels under {time_text(SHORT_KERNEL_NS)}", short, SHORT_KERNEL_SHARE),
     )
 
@@ -85,12 +85,12 @@ def _idle_within(facts: SymptomFacts, idle: IdleAnatomy) -> tuple[float, str]:
 
     Idle time after a result was handed to the host is left to S3, that before and between steps to S2.
     """
-    steps = facts.steps.steps
+    steps = facts.steps.working
     span_ns = sum(s.end_ns - s.start_ns for s in steps)
     if span_ns:
         within_ns = idle.by_place_ns.get(Place.WITHIN_STEP, 0)
         elsewhere = f"{time_text(idle.idle_ns - within_ns)} of idle time at other places left out"
-        where = f"{counted(len(steps), 'step')} ({time_text(span_ns)} on the device; {elsewhere})"
+        where = f"{facts.steps.count} ({time_text(span_ns)} on the device; {elsewhere})"
         return within_ns / span_ns, where
     return facts.share_of_window(idle.idle_ns), f"the {window_text(facts)}, no steps found"
 
@@ -204,8 +204,8 @@ def host_contention(facts: SymptomFacts) -> Seen:
 S1 = SymptomRule(
     code="S1",
     title="Gaps between small kernels",
-    threshold=f"idle > {limit(IDLE_SHARE)} of the steps, launch-bound > {limit(LAUNCH_BOUND_SHARE)} of it, "
-    f"and > {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
+    threshold=f"idle > {limit(IDLE_SHARE)} of the steps, {Cause.LAUNCH_BOUND} > {limit(LAUNCH_BOUND_SHARE)} "
+    f"of it, and > {limit(SHORT_KERNEL_SHARE)} of kernels under {time_text(SHORT_KERNEL_NS)}",
     threshold_source=f"idle share and kernel length {TRACELENS}; the rest {PROPOSED}",
     usual_cause="Launching one kernel costs the host more than running it costs the device.",
     look_next="CUDA graphs, fusion or torch.compile: fewer launches for the same work; then the trace again.",

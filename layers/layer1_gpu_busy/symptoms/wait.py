@@ -38,13 +38,9 @@ RESOLVING = re.compile(r"\b(execute_resolve|process_batch_result)")
 
 def idle_at_step_start(facts: SymptomFacts) -> Seen:
     """S2: the device idles between the last operation of one step and the first of the next."""
-    steps = [s for s in facts.steps.steps if s.operations]
+    steps = facts.steps.working
     if len(steps) < TRACE_MIN_STEPS:
-        return Seen(
-            None,
-            f"{counted(len(steps), 'step')} with device work; it takes {TRACE_MIN_STEPS}, annotated or "
-            "repeating",
-        )
+        return Seen(None, f"{facts.steps.count}; it takes {TRACE_MIN_STEPS}, annotated or repeating")
     start = np.array([s.start_ns for s in steps], np.int64)
     reach = np.maximum.accumulate(np.array([s.end_ns for s in steps], np.int64))[:-1]
     opens = np.maximum(start[1:], reach)
@@ -74,9 +70,9 @@ def idle_around_waits(facts: SymptomFacts) -> Seen:
     causes, places = facts.idle.by_cause_ns, facts.idle.by_place_ns
     waiting_ns = causes.get(Cause.SYNC, 0) + causes.get(Cause.COPY, 0)
     idle_ns = max(waiting_ns, places.get(Place.AFTER_SAMPLING, 0))
-    share, waits, steps = facts.share_of_window(idle_ns), _waits(facts), facts.steps.steps
+    share, waits, steps = facts.share_of_window(idle_ns), _waits(facts), facts.steps.working
     rate = waits / len(steps) if steps else float(waits)
-    over = f"{rate:.1f} per step over {counted(len(steps), 'step')}" if steps else "no steps found"
+    over = f"{rate:.1f} per step over {facts.steps.count}" if steps else "no steps found"
     numbers = (
         f"idle while or after the host waited {pct(share)} of the {window_text(facts)}; "
         f"{counted(waits, 'waiting call')}, {over}; {_to_host(facts)}"
@@ -87,11 +83,11 @@ def idle_around_waits(facts: SymptomFacts) -> Seen:
 
 
 def _waits(facts: SymptomFacts) -> int:
-    """Calls that made the host wait within the steps, or within the device window where there are none."""
+    """Calls that made the host wait within the steps with device work, else within the device window."""
     calls = facts.launched.calls
     at = calls.spans.start_ns[calls.are(Purpose.SYNC) | named_blocking(facts.trace, calls)]
-    low = min((s.host_start_ns for s in facts.steps.steps), default=facts.window.start_ns)
-    high = max((s.host_end_ns for s in facts.steps.steps), default=facts.window.end_ns)
+    low = min((s.host_start_ns for s in facts.steps.working), default=facts.window.start_ns)
+    high = max((s.host_end_ns for s in facts.steps.working), default=facts.window.end_ns)
     return int(((at >= low) & (at < high)).sum())
 
 
@@ -104,11 +100,11 @@ def lookahead_without_overlap(facts: SymptomFacts) -> Seen:
     """S3b: results are resolved with nothing of the next step running beside it."""
     spans = spans_of(facts.trace, Role.ANNOTATION, Role.PYTHON)
     resolves = spans.select(names_matching(facts.trace, spans, RESOLVING))
-    if len(resolves) < TRACE_MIN_STEPS or not facts.steps.steps:
+    if len(resolves) < TRACE_MIN_STEPS or not facts.steps.working:
         return Seen(
             None,
             f"{counted(len(resolves), 'range')} named like execute_resolve and "
-            f"{counted(len(facts.steps.steps), 'step')}; it takes {TRACE_MIN_STEPS} of both (perfkit run "
+            f"{facts.steps.count}; it takes {TRACE_MIN_STEPS} of both (perfkit run "
             "--tag names ranges without touching the engine)",
         )
     hidden_ns = _hidden_in_resolves(facts, resolves)
