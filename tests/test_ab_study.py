@@ -253,6 +253,13 @@ def test_a_step_tells_its_story_in_seven_parts_with_all_its_evidence() -> None:
     assert 'engine_dropped_rows_total{stage="ar"}: 0 → 48' in entry("lookahead, ladder")["story"]["cost"]
 
 
+def test_what_is_held_is_told_of_fresh_servers_alone() -> None:
+    name = "engine_graph_bytes"
+    assert not any(name in one for one in entry("cuda_graph, left out")["costs"])
+    fresh = replace(FOUR, fresh=True)
+    assert f"{name}: 1,000 → 1,000" in entry("cuda_graph, left out", study=fresh)["costs"]
+
+
 def test_a_switch_whose_path_did_not_run_is_no_treatment() -> None:
     def never(one: Configuration) -> dict[str, float]:
         return counters(one) | {'engine_lookahead_steps_total{stage="ar"}': 0.0}

@@ -9,6 +9,7 @@ from typing import Any
 from layers.layer4_ab.model import AbAnalysis
 from layers.layer4_ab.story import Known, earlier_symptom
 from layers.layer4_ab.study.switches import ENGINE_SWITCHES, Switch
+from layers.layer5_regression.proofs import growth_of
 
 BUNDLED = "sample-engine"
 """How its adapter names the bundled engine."""
@@ -20,8 +21,9 @@ def known_beside(found: AbAnalysis, earlier: Sequence[Mapping[str, Any]]) -> Kno
     symptom = earlier_symptom(earlier)
     if switch is None:
         return Known(symptom=symptom)
-    grown = [(name, found.a.counters.get(name), found.b.counters.get(name)) for name in switch.costs]
-    costs = [f"{name}: {a:,.6g} → {b:,.6g}" for name, a, b in grown if a is not None and b is not None]
+    counters = [name for name in switch.costs if name.partition("{")[0].endswith("_total")]
+    grown = [(name, *(growth_of(name, arm.counters) for arm in (found.a, found.b))) for name in counters]
+    costs = [f"{name}: {a:,.6g} → {b:,.6g}" for name, a, b in grown]
     general = f"in general, not measured here: {switch.symptom}"
     return Known(symptom=symptom or general, hypothesis=switch.hypothesis, costs=costs)
 

@@ -19,9 +19,12 @@ from layers.layer4_ab.study.rounds import Rounds
 from layers.layer4_ab.study.steps import Step, Way, steps
 from layers.layer4_ab.study.studies import Study
 from layers.layer4_ab.study.switches import Switch
+from layers.layer5_regression.proofs import growth_of
 
 STACKS, LEDGER = "perfkit layer2 (leaf share)", "perfkit stages (queue)"
 LAYER_5 = "perfkit regress (answers, byte by byte)"
+COUNTER = "_total"
+"""How the names of counters end (Prometheus)."""
 DERIVED = ("settings",)
 """What the server tells of itself follows from the switches that it was given."""
 
@@ -88,7 +91,7 @@ def _step(
     result = judge(analysis)
     told = [evidence.get(one.key) for one in (step.a, step.b)]
     stacks, queue = _stacks(switch, told), _queue(switch, told)
-    costs = tuple(_costs(switch, analysis, told, rounds, step))
+    costs = tuple(_costs(study, switch, analysis, told, rounds, step))
     known = _known(switch, stacks, queue, answers, costs)
     change = ", ".join(f"{name} {step.a.settings[name]} → {step.b.settings[name]}" for name in step.changed)
     story = replace(story_of(analysis, result.verdict, known), change=change)
@@ -124,19 +127,23 @@ def _queue(switch: Switch | None, told: Sequence[Evidence | None]) -> tuple[Wait
 
 
 def _costs(
+    study: Study,
     switch: Switch | None,
     analysis: AbAnalysis,
     told: Sequence[Evidence | None],
     rounds: Rounds,
     step: Step,
 ) -> Iterator[str]:
-    """Counters and gauges of the switch in both arms, and what a start takes."""
+    """Counters of the switch over the timed runs, what it holds, and what a start takes. A server whose
+    switches were changed as it ran holds what others left there, so that is told of fresh ones alone."""
     for name in switch.costs if switch is not None else ():
-        grown = [arm.counters.get(name) for arm in (analysis.a, analysis.b)]
-        gauges = [one.gauge(name) if one is not None else None for one in told]
-        a, b = grown if None not in grown else gauges
-        if a is not None and b is not None:
+        if name.partition("{")[0].endswith(COUNTER):
+            a, b = (growth_of(name, arm.counters) for arm in (analysis.a, analysis.b))
             yield f"{name}: {a:,.6g} → {b:,.6g}"
+        elif study.fresh:
+            held = [one.gauge(name) if one is not None else None for one in told]
+            if held[0] is not None and held[1] is not None:
+                yield f"{name}: {held[0]:,.6g} → {held[1]:,.6g}"
     starts = [rounds.start_s.get(one.key, ()) for one in (step.a, step.b)]
     if all(starts):
         a_s, b_s = (f"{fmean(one):.1f}" for one in starts)
