@@ -15,6 +15,7 @@ from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact
 from layers.evidence.store import Investigation
 from layers.evidence.store_rows import Run, StoredFinding, StoredGuard, StoredMeasurement
+from layers.evidence.wording import cut_middle
 from layers.layer2_stacks.judge import COMMAND as STACKS
 from layers.layer4_ab.judge import COMMAND as AB
 from layers.layer5_regression.judge import COMMAND as REGRESS
@@ -48,8 +49,8 @@ from reports.walk_document import WalkRun, read_walk, walk_verdict
 from reports.walk_section import walk_layer
 from reports.watch_section import WatchRun
 
-TITLES_NAMED, CARDS_NAMED = 3, 2
-"""Runs and kinds of device that the report's title names one by one."""
+TITLES_NAMED, CARDS_NAMED, NAMED_CHARACTERS = 3, 2, 100
+"""Runs and kinds of device that the report's title names one by one, and room for the names of runs."""
 
 OtherRun = SweepRun | StageRun | StackRun | AbRun | RegressRun
 """A run of another layer than the first that counts."""
@@ -228,7 +229,7 @@ def _title(runs: Sequence[Layer1Run], others: Sequence[OtherRun], walks: Sequenc
         return "no run counts"
     of_parts = [*map(title_of, runs), *(other.title for other in others)]
     named = dict.fromkeys([walk.title for walk in walks] or of_parts)
-    what = ", ".join(list(named)[:TITLES_NAMED])
+    what = cut_middle(", ".join(list(named)[:TITLES_NAMED]), NAMED_CHARACTERS)
     more = f" and {len(named) - TITLES_NAMED} more" if len(named) > TITLES_NAMED else ""
     names = dict.fromkeys(d.device_name for r in runs for d in r.document.devices if d.device_name)
     cards = ", ".join(names) if len(names) <= CARDS_NAMED else f"{len(names)} kinds of device"

@@ -14,9 +14,8 @@ from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from layers.evidence.wording import limit, visible
+from layers.evidence.wording import cut_middle, limit, visible
 from layers.layer1_gpu_busy.idle_model import Cause
-from reports.markdown import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,9 +105,10 @@ def drawable(text: str, limit: int = 400) -> str:
     """Text on one line, cut to `limit`, in which what the font cannot draw stands as its escape."""
     known = _characters()
     escaped = (
-        c if ord(c) in known else c.encode("unicode_escape").decode() for c in visible(shorten(text, limit))
+        c if ord(c) in known else c.encode("unicode_escape").decode()
+        for c in visible(cut_middle(text, limit))
     )
-    return shorten("".join(escaped), limit)
+    return cut_middle("".join(escaped), limit)
 
 
 def label(text: str, width: int, lines: int = 2) -> str:
@@ -121,7 +121,7 @@ def label(text: str, width: int, lines: int = 2) -> str:
             if rows[-1] and len(rows[-1]) + len(piece.rstrip()) > width:
                 rows.append("")
             rows[-1] += piece
-    fitting = [*rows[: lines - 1], shorten("".join(rows[lines - 1 :]).strip(), width)]
+    fitting = [*rows[: lines - 1], cut_middle("".join(rows[lines - 1 :]).strip(), width)]
     return "\n".join(filter(None, (row.strip() for row in fitting)))
 
 

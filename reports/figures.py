@@ -28,6 +28,7 @@ from reports.figure_data import (
 )
 from reports.figure_style import styled
 from reports.figures_kept import unwritable, write_kept
+from reports.html_figures import inside_page
 from reports.model import Figure
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 
 
 def figure_reader(beside: Mapping[str, str], written: Iterable[Path]) -> Callable[[str], str]:
-    """The SVG of each written figure by the path that a report names (`beside`), without its XML head."""
-    drawn = {beside[path.stem]: path for path in written}
+    """Each written figure, as a part of a page, by the path that a report names (`beside`)."""
+    drawn = {beside[path.stem]: (f"f{number}-", path) for number, path in enumerate(written, start=1)}
 
     def read(path: str) -> str:
-        text = drawn[unquote(path)].read_text("utf-8") if unquote(path) in drawn else ""
-        return text[text.find("<svg") :] if "<svg" in text else ""
+        if unquote(path) not in drawn:
+            return ""
+        prefix, file = drawn[unquote(path)]
+        return inside_page(file.read_text("utf-8"), prefix)
 
     return read
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
-from layers.evidence.wording import visible
-from reports.markdown import shorten
+from layers.evidence.wording import cut_middle, visible
 
 EDGE_PIXELS = 8
 TITLE_PIXELS, LINE_PIXELS, KEY_PIXELS = 22, 17, 20
@@ -61,7 +60,9 @@ def head(title: str, about: Sequence[str], keys: Sequence[Key], layout: Layout) 
 
 
 def _wrapped(texts: Iterable[str], characters: float) -> list[str]:
-    return [line for text in texts for line in wrap(visible(shorten(text, TEXT_CHARACTERS)), int(characters))]
+    return [
+        line for text in texts for line in wrap(visible(cut_middle(text, TEXT_CHARACTERS)), int(characters))
+    ]
 
 
 def _rows(keys: Iterable[Key], width: int) -> Iterator[list[tuple[str, str, float]]]:
@@ -69,7 +70,7 @@ def _rows(keys: Iterable[Key], width: int) -> Iterator[list[tuple[str, str, floa
     row: list[tuple[str, str, float]] = []
     x = float(EDGE_PIXELS)
     for key in keys:
-        text = shorten(visible(key.text), KEY_CHARACTERS)
+        text = cut_middle(visible(key.text), KEY_CHARACTERS)
         taken = SWATCH_PIXELS + len(text) * LETTER_PIXELS + GAP_PIXELS
         if row and x + taken > width:
             yield row

@@ -3,8 +3,7 @@
 It needs nothing from outside and stands by itself or inside a page: all of its style hangs from its own id.
 Boxes are placed in percent of the width, so it fits any; each is an SVG of its own, which cuts its text off
 at its edge where no script runs. Title and keys are laid out twice, for wide and for narrow screens, and the
-style shows one of them. Dark colours are for a file opened by itself: a page around it has its own. Names are
-data: escaped, on one line, and cut in the middle where they are very long.
+style shows one of them. Names are data: escaped, on one line, and cut in the middle where they are very long.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ import hashlib
 from dataclasses import dataclass
 from html import escape
 
-from layers.evidence.wording import visible
+from layers.evidence.wording import cut_middle, visible
 from reports.flame_head import EDGE_PIXELS, NARROW, TEXT_CHARACTERS, WIDE, Key, head
 from reports.flame_script import SCRIPT
 from reports.flame_style import NARROW_MORE, style
-from reports.markdown import shorten
 
 ROW_PIXELS = 18
 BOX_PIXELS = 17
@@ -92,7 +90,7 @@ def page_svg(page: Page) -> str:
 
 def _safe(text: str, limit: int = TEXT_CHARACTERS) -> str:
     """Foreign text for an attribute or a text: on one line, cut, escaped."""
-    return escape(shorten(visible(shorten(text, limit)), limit))
+    return escape(cut_middle(visible(cut_middle(text, limit)), limit))
 
 
 def _controls() -> str:

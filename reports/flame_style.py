@@ -87,14 +87,14 @@ FILLS
   #ID .below { transform: translate(0, NARROW_HEADpx); }
   #ID .tree { transform: translate(0, NARROW_MOREpx); }
 }
-@media (prefers-color-scheme: dark) {
-  #ID:root { background: DARK_PAGE; color-scheme: dark; }
-  #ID:root text { fill: DARK_INK; }
-  #ID:root .faint { fill: DARK_FAINT; }
-  #ID:root .b rect { stroke: DARK_PAGE; }
-  #ID:root .b:hover rect, #ID:root .b:focus rect, #ID:root.finds .m rect { stroke: DARK_INK; }
-  #ID:root .find, #ID:root .said, #ID:root .find input, #ID:root .find button { color: DARK_INK; }
-  #ID:root .find input, #ID:root .find button { background: DARK_PAGE; border-color: DARK_FAINT; }
+@media screen and (prefers-color-scheme: dark) {
+  #ID { background: DARK_PAGE; color-scheme: dark; }
+  #ID text { fill: DARK_INK; }
+  #ID .faint { fill: DARK_FAINT; }
+  #ID .b rect { stroke: DARK_PAGE; }
+  #ID .b:hover rect, #ID .b:focus rect, #ID.finds .m rect { stroke: DARK_INK; }
+  #ID .find, #ID .said, #ID .find input, #ID .find button { color: DARK_INK; }
+  #ID .find input, #ID .find button { background: DARK_PAGE; border-color: DARK_FAINT; }
   DARK_FILLS
 }
 """
@@ -110,9 +110,7 @@ def style(name: str, looks: Collection[str], heights: tuple[int, int], narrow_he
     used = {look: LOOKS[look] for look in sorted(looks)}
     words = {
         "FILLS": "\n".join(f"#ID .{look} {{ fill: {light}; }}" for look, (light, _) in used.items()),
-        "DARK_FILLS": "\n  ".join(
-            f"#ID:root .{look} {{ fill: {dark}; }}" for look, (_, dark) in used.items()
-        ),
+        "DARK_FILLS": "\n  ".join(f"#ID .{look} {{ fill: {dark}; }}" for look, (_, dark) in used.items()),
         "PAGE": LIGHT_PAGE,
         "INK": LIGHT_INK,
         "FAINT": LIGHT_FAINT,

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from layers.evidence.wording import counted, exact_pct, limit, pct
+from layers.evidence.wording import counted, cut_middle, exact_pct, limit, pct
 from layers.layer2_stacks.model import Mode, WaitKind
 from layers.layer2_stacks.tree import CallTree, Node, NodeKind, fitted
 from reports.flame_head import Key
 from reports.flame_layout import short_place, spans
 from reports.flame_page import Box, Page, page_svg
-from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.001
 """Of the root, for a box of its own: one pixel of a window that is 1,000 wide."""
@@ -95,7 +94,7 @@ def _keys(tree: CallTree, packages: Mapping[str, str]) -> Iterator[Key]:
 def _key(name: str, hits: int, total: int) -> str:
     """The name with its share; a rare one never reads as none."""
     share = hits / total
-    return f"{shorten(name, KEY_NAME_CHARACTERS)} {exact_pct(share) if 0 < share < 0.001 else pct(share)}"
+    return f"{cut_middle(name, KEY_NAME_CHARACTERS)} {exact_pct(share) if 0 < share < 0.001 else pct(share)}"
 
 
 def _boxes(drawn: CallTree, packages: Mapping[str, str]) -> Iterator[Box]:

@@ -1,16 +1,20 @@
 """The report as one self-contained HTML page, made of the Markdown that perfkit writes, and of nothing else.
 
-Only the marks that the renderers use are known here: headings, tables, lists, folds, code, emphasis, links
-into the page, figures. All other text is escaped, so whatever stands in a name is shown and never obeyed: the
-worst that a wrong mark can do is to make a word bold. Figures stand inside the page.
+Only the marks that the renderers use are known here: headings, tables, lists, folds, code, emphasis, places,
+links into the page and to files beside it, figures. All other text is escaped, so whatever stands in a name
+is shown and never obeyed: the worst that a wrong mark can do is to make a word bold. Figures and the script
+that sorts tables stand inside the page, and it forbids the browser to load or run anything else.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from html import escape, unescape
 
+from reports.html_script import SCRIPT
 from reports.html_style import STYLE
 
 INLINE = re.compile(
@@ -18,7 +22,8 @@ INLINE = re.compile(
     r"|(?P<fence>`+)(?P<code>.+?)(?<!`)(?P=fence)(?!`)"
     r"|\*\*(?P<bold>.+?)(?<!\\)\*\*"
     r"|\*(?P<italic>.+?)(?<!\\)\*"
-    r"|\[(?P<text>[^\]]+)\]\((?P<target>#[\w-]+)\)"
+    r"|\[(?P<text>[^\]]+)\]\((?P<target>#[\w-]+|[\w.%~-][\w./%~-]*)\)"
+    r'|<a id="(?P<place>[a-z0-9-]+)"></a>'
     r"|(?P<line_break><br>)"
 )
 HEADING = re.compile(r"(#{1,4}) (.*)")
@@ -26,6 +31,10 @@ IMAGE = re.compile(r"!\[(?P<alternative>.*)\]\((?P<path>[^)]+)\)(?:<br>)?")
 SUMMARY = re.compile(r"<details><summary>(.*)</summary>")
 CELLS = re.compile(r"(?<!\\)\|")
 RULE = re.compile(r"\| ?[-:]")
+SCRIPTS = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+
+TEXT_CHARACTERS = 40
+"""A column with a longer cell holds sentences: on a narrow screen it keeps a width to read them in."""
 
 FigureText = Callable[[str], str]
 """The SVG text of the figure at a path of the Markdown; empty where none was drawn."""
@@ -34,13 +43,28 @@ FigureText = Callable[[str], str]
 def html_page(markdown: str, figure: FigureText) -> str:
     """The whole page; its title is the first heading."""
     first = next((m[2] for line in markdown.split("\n") if (m := HEADING.fullmatch(line))), "Findings")
-    body = "\n".join(_blocks(iter(markdown.split("\n")), figure))
+    drawn: list[str] = []
+
+    def kept(path: str) -> str:
+        drawn.append(figure(path))
+        return drawn[-1]
+
+    body = "\n".join(_blocks(iter(markdown.split("\n")), kept))
     title = escape(_plain(first))
+    allowed = _allowed([SCRIPT, *(script for svg in drawn for script in SCRIPTS.findall(svg))])
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n<title>{title}</title>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{STYLE}</style>\n'
-        f"</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"</head>\n<body>\n<main>\n{body}\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
+
+
+def _allowed(scripts: Iterable[str]) -> str:
+    """A policy for the browser: nothing from outside, and no script but these."""
+    hashes = dict.fromkeys(b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    named = " ".join(f"'sha256-{known}'" for known in hashes)
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {named}"
 
 
 def inline(text: str) -> str:
@@ -65,7 +89,7 @@ def _mark(found: re.Match[str]) -> str:
         return f"<i>{inline(found['italic'])}</i>"
     if found["target"]:
         return f'<a href="{escape(found["target"])}">{inline(found["text"])}</a>'
-    return "<br>"
+    return f'<a id="{found["place"]}"></a>' if found["place"] else "<br>"
 
 
 def _blocks(lines: Iterator[str], figure: FigureText) -> Iterator[str]:
@@ -123,22 +147,29 @@ def _close(kept: list[str]) -> str:
 def _table(lines: list[str]) -> str:
     """A table; what its rule says of a column is how it is aligned."""
     rows = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
-    ruled = len(lines) > 1 and RULE.match(lines[1])
+    ruled = len(lines) > 1 and bool(RULE.match(lines[1]))
+    heads, body = (rows[:1], rows[2:]) if ruled else ([], rows)
     right = [rule.endswith(":") for rule in rows[1]] if ruled else []
-    made = []
-    for number, row in enumerate(rows):
-        if ruled and number == 1:
-            continue
-        tag = "th" if ruled and number == 0 else "td"
-        sides = [*right, *[False] * len(row)]
-        cells = (_cell(tag, cell, side) for cell, side in zip(row, sides, strict=False))
-        made.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<div class="wide"><table>{"".join(made)}</table></div>'
+    sides = [_side(column, body, right) for column in range(max(map(len, rows)))]
+    head = f"<thead>{_rows('th', ' scope=col', heads, sides)}</thead>" if heads else ""
+    shown = f"<tbody>{_rows('td', '', body, sides)}</tbody>"
+    return f'<div class="wide"><table>{head}{shown}</table></div>'
 
 
-def _cell(tag: str, text: str, right: bool) -> str:
-    side = ' class="r"' if right else ""
-    return f"<{tag}{side}>{inline(text)}</{tag}>"
+def _side(column: int, rows: list[list[str]], right: list[bool]) -> str:
+    """The class of a column's cells: numbers at the right, sentences with room to read them."""
+    if column < len(right) and right[column]:
+        return ' class="r"'
+    longest = max((len(_plain(row[column])) for row in rows if column < len(row)), default=0)
+    return ' class="t"' if longest > TEXT_CHARACTERS else ""
+
+
+def _rows(tag: str, scope: str, rows: list[list[str]], sides: list[str]) -> str:
+    cells = (
+        "".join(f"<{tag}{scope}{side}>{inline(cell)}</{tag}>" for cell, side in zip(row, sides, strict=False))
+        for row in rows
+    )
+    return "".join(f"<tr>{row}</tr>" for row in cells)
 
 
 def _code(lines: Iterator[str], opening: str) -> str:

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from layers.evidence.wording import counted, limit, pct, visible
+from layers.evidence.wording import counted, cut_middle, limit, pct, visible
 from layers.layer2_stacks.tree import CallTree, Node, children_of, fitted
 from reports.flame_layout import short_place
-from reports.markdown import shorten
 
 SMALLEST_SHARE = 0.01
 """Of the root, for a line of its own: perfkit's choice, about as many lines as a screen or two."""
@@ -83,4 +82,4 @@ def _named(node: Node, before: str, room: int) -> str:
     wait = f" [{node.colour_wait}]" if node.colour_wait else ""
     place = f" {short_place(node.place)}" if node.place else ""
     kept = max(1, room - len(before) - len(wait))
-    return before + shorten(visible(node.name + place), kept) + wait
+    return before + cut_middle(visible(node.name + place), kept) + wait

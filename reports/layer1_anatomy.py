@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layers.evidence.wording import counted, pct, time_text
+from layers.evidence.wording import counted, cut_middle, pct, time_text
 from layers.layer1_gpu_busy.model import KernelRow, LaunchStats, Overlap
 from layers.layer1_gpu_busy.thresholds import Word
 from reports.figure_data import KernelBar, KernelBars
@@ -13,7 +13,6 @@ from reports.layer1_document import Anatomy
 from reports.layer1_idle import idle_blocks, idle_figure, longest_gaps, timeline
 from reports.layer1_steps import steps_table
 from reports.layer1_subject import Subject
-from reports.markdown import shorten
 from reports.model import Block, Cell, Column, Figure, Name, Paragraph, Table
 
 TOP_KERNELS = 6
@@ -112,6 +111,6 @@ def _kernel_figure(subject: Subject, shown: tuple[KernelRow, ...], read: str) ->
 
 
 def _kernel_row(number: int, kernel: KernelRow) -> tuple[Cell, ...]:
-    name = Name(shorten(kernel.name.removeprefix("void "), NAME_CHARACTERS))
+    name = Name(cut_middle(kernel.name.removeprefix("void "), NAME_CHARACTERS))
     times = (time_text(kernel.total_ns), time_text(kernel.median_ns), time_text(kernel.max_ns))
     return str(number), name, kernel.group, f"{kernel.n:,}", pct(kernel.share), *times

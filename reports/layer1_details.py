@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layers.evidence.wording import time_text
+from layers.evidence.wording import cut_middle, time_text
 from layers.layer1_gpu_busy.model import BatchRow, CopyRow, OperatorRow, PhaseRow
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
-from reports.markdown import shorten
 from reports.model import Block, Cell, Column, Name, Paragraph, Table
 
 TOP_RANGES = 6
@@ -97,4 +96,4 @@ def _batch_row(batch: BatchRow) -> tuple[Cell, ...]:
 
 
 def _name(text: str) -> Name:
-    return Name(shorten(text, NAME_CHARACTERS))
+    return Name(cut_middle(text, NAME_CHARACTERS))

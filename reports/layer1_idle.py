@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from layers.evidence.wording import counted, pct, time_text
+from layers.evidence.wording import counted, cut_middle, pct, time_text
 from layers.layer1_gpu_busy.idle_model import Cause, Gap, IdleAnatomy, Place
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Steps, Strip
 from reports.figure_data import IdleBars, StripFigure
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
-from reports.markdown import shorten
 from reports.model import Basis, Block, Figure, Name, Paragraph
 
 TOP_GAPS = 3
@@ -53,7 +52,7 @@ def timeline(subject: Subject, strip: Strip, steps: Steps | None) -> Figure:
     idle = f"idle {time_text(idle_ns)} = {pct(idle_ns / length_ns)} of it in {gaps}"
     return Figure(
         name=subject.figure_name("timeline"),
-        title=f"Timeline of {shorten(strip.step_name or strip.what, SHORT_NAME_CHARACTERS)}",
+        title=f"Timeline of {cut_middle(strip.step_name or strip.what, SHORT_NAME_CHARACTERS)}",
         about=f"{subject.device.scope}: {length}, {work}; {idle}",
         caption=_strip_caption(strip, sum(step.operations > 0 for step in steps.steps) if steps else 0),
         alternative=f"Timeline of {length}, {idle}; the next figure has the causes over the whole window.",
@@ -107,7 +106,7 @@ def _basis(subject: Subject, idle: IdleAnatomy) -> Basis:
 
 def _gap(gap: Gap) -> tuple[str | Name, ...]:
     def name(text: str) -> Name | str:
-        return Name(shorten(text, SHORT_NAME_CHARACTERS)) if text else "the end of the window"
+        return Name(cut_middle(text, SHORT_NAME_CHARACTERS)) if text else "the end of the window"
 
     host = gap.host_op or gap.host_call
     where = (", host in ", name(host)) if host else ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from layers.evidence.wording import pct, time_text
+from layers.evidence.wording import cut_middle, pct, time_text
 from layers.layer1_gpu_busy.model import Step, Steps, StepTime
 from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
-from reports.markdown import shorten
 from reports.model import Column, Name, Table
 
 EACH_UP_TO = 10
@@ -60,7 +59,7 @@ def _found(steps: Steps) -> str:
 
 def _row(step: Step, time: StepTime) -> tuple[Name | str, ...]:
     times = (_length(time), time.busy_ns, time.idle_ns)
-    name = Name(shorten(step.name, NAME_CHARACTERS))
+    name = Name(cut_middle(step.name, NAME_CHARACTERS))
     after = NONE_FOLLOWS[0] if time.idle_after_ns is None else time_text(time.idle_after_ns)
     return name, f"{step.operations:,}", *map(time_text, times), pct(time.busy_share), after
 

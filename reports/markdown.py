@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from layers.evidence.wording import visible
+from layers.evidence.wording import NAME_CHARACTERS, readable, visible
 
 ANYWHERE = (
     r"[\\`*|~$]"
@@ -29,12 +29,12 @@ BLANKS = re.compile(r"\s+")
 
 def escape(text: str) -> str:
     """Prose on one line, with a backslash before whatever Markdown would obey."""
-    return SPECIAL.sub(_with_backslash, visible(" ".join(text.split())))
+    return SPECIAL.sub(_with_backslash, readable(" ".join(text.split())))
 
 
 def inside(text: str) -> str:
     """The same for text that is never at the start of a line: a table's cell, a part of a sentence."""
-    return SPECIAL_INSIDE.sub(_with_backslash, visible(BLANKS.sub(" ", text)))
+    return SPECIAL_INSIDE.sub(_with_backslash, readable(BLANKS.sub(" ", text)))
 
 
 def _with_backslash(match: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def _with_backslash(match: re.Match[str]) -> str:
 
 def code(text: str) -> str:
     """The text as a code span, for table cells too: fenced by more backticks than it holds."""
-    shown = visible(text).replace("|", "\\|")
+    shown = readable(text, NAME_CHARACTERS).replace("|", "\\|")
     if not shown.strip():
         return ""
     fence = "`" * _fence_length(shown, 1)
@@ -74,18 +74,15 @@ def _fence_length(text: str, least: int) -> int:
     return max(least, max(map(len, re.findall("`+", text)), default=0) + 1)
 
 
-def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters: the begin and the end of a longer text, which tell names apart best."""
-    if len(text) <= limit:
-        return text
-    end = limit // 3
-    return f"{text[: limit - end - 1]}…{text[-end:]}"
-
-
 def image(alternative: str, path: str) -> str:
     """An image in a file at a relative path, with the text that stands for it where it is not seen."""
-    text = SPECIAL_IN_LINK.sub(_with_backslash, visible(BLANKS.sub(" ", alternative)))
+    text = SPECIAL_IN_LINK.sub(_with_backslash, readable(BLANKS.sub(" ", alternative)))
     return f"![{text}]({quote(path)})"
+
+
+def place(name: str) -> str:
+    """Where a link to #name leads."""
+    return f'<a id="{name}"></a>'
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

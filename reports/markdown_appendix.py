@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 from itertools import groupby
+from urllib.parse import quote
 
+from layers.evidence.measurement import Artifact
 from layers.evidence.secrets import MASK
-from reports.markdown import code, code_block, details, escape, inside, table
+from reports.markdown import code, code_block, details, escape, inside, place, table
 from reports.markdown_blocks import BlockRenderer, n_text
 from reports.model import RawValue, Report, RunRow
 
@@ -69,13 +71,24 @@ def dropped_runs(runs: Sequence[RunRow]) -> str:
 
 
 def commands(runs: Sequence[RunRow], blocks: BlockRenderer) -> str:
-    """How every run was called, and the files that it read."""
+    """How every run was called, and the files that it read: a link leads to each of them."""
+    readers: dict[Artifact, list[str]] = {}
+    for run in runs:
+        for artifact in run.artifacts:
+            readers.setdefault(artifact, []).append(f"[run {run.id}](#run-{run.id})")
     artifacts = (
-        f"- {label}: {code(artifact.path)}, sha256 {code(artifact.sha256)}, {artifact.size_bytes:,} bytes\n"
+        f"- {place(label.lower())}{label}: {_file(artifact, blocks)}, sha256 {code(artifact.sha256)}, "
+        f"{artifact.size_bytes:,} bytes, of {', '.join(readers.get(artifact, []))}\n"
         for artifact, label in blocks.labels.items()
     )
     masked = MASKED if any(MASK in run.call.command_line for run in runs) else ""
     return f"{''.join(_command(run, blocks) for run in runs)}{masked}{''.join(artifacts)}"
+
+
+def _file(artifact: Artifact, blocks: BlockRenderer) -> str:
+    """Its path; a link where the file lies inside the investigation, which moves with the report."""
+    path, shown = blocks.file_of(artifact), code(artifact.path)
+    return f"[{shown}]({quote(path)})" if path else shown
 
 
 def _command(run: RunRow, blocks: BlockRenderer) -> str:
@@ -83,5 +96,5 @@ def _command(run: RunRow, blocks: BlockRenderer) -> str:
     began = run.call.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     where = f"{began}, took {seconds:.1f} s, on {code(run.call.host)} in {code(run.call.working_folder)}"
     read = blocks.references(run.artifacts) or "no file"
-    said = f"Run {run.id} ({escape(run.headline)}), {where}; read {read}:"
+    said = f"{place(f'run-{run.id}')}Run {run.id} ({escape(run.headline)}), {where}; read {read}:"
     return f"{said}\n{code_block(run.call.shown_command)}\n"

@@ -28,9 +28,10 @@ from reports.model import (
 
 FigurePath = Callable[[Figure], str]
 """Where a figure lies, seen from the report's folder; empty where none was drawn."""
+ArtifactPath = Callable[[Artifact], str]
+"""Where an artifact lies, seen from there; empty for one that is not in the investigation."""
 
 ARTIFACTS = "Commands and artifacts"
-ARTIFACTS_ANCHOR = "#commands-and-artifacts"
 LARGE, HUGE = 1e4, 1e9
 """Between them all digits before the point are shown; others have four."""
 LISTED = 2
@@ -44,6 +45,7 @@ class BlockRenderer:
     labels: Mapping[Artifact, str]
     numbers: Mapping[str, int]
     path_of: FigurePath
+    file_of: ArtifactPath
 
     def render(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The blocks, each with an empty line after it. Files that all numbers under one heading were read
@@ -83,8 +85,9 @@ class BlockRenderer:
                 return details(escape(block.title), basis + "\n".join(self._all(block.blocks, shared)))
 
     def reference(self, artifact: Artifact) -> str:
-        """A link to the artifact's path and hash."""
-        return f"[{self.labels[artifact]}]({ARTIFACTS_ANCHOR})"
+        """A link to the artifact's path, hash and commands."""
+        label = self.labels[artifact]
+        return f"[{label}](#{label.lower()})"
 
     def references(self, artifacts: Sequence[Artifact]) -> str:
         """Links to several; a row of neighbours as its first and last."""

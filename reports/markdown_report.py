@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from layers.evidence.store_rows import StoredGuard
-from layers.evidence.wording import counted
+from layers.evidence.wording import counted, cut_middle
 from reports.device_lists import devices_text
-from reports.markdown import code, escape, inside, shorten, table
+from reports.markdown import code, escape, inside, table
 from reports.markdown_appendix import commands, dropped_runs, raw_values
-from reports.markdown_blocks import ARTIFACTS, BlockRenderer, FigurePath, n_text, sentence
+from reports.markdown_blocks import ARTIFACTS, ArtifactPath, BlockRenderer, FigurePath, n_text, sentence
 from reports.markdown_findings import finding_details, summary_table
 from reports.model import EnvironmentFact, Layer, Report, RunVerdict, Validity
 from reports.walk_document import WHAT as WALK
@@ -31,16 +31,16 @@ CONTENTS = (
 )
 
 
-def render(report: Report, path_of: FigurePath) -> str:
+def render(report: Report, path_of: FigurePath, file_of: ArtifactPath = lambda _: "") -> str:
     """The whole report."""
     numbers = {figure.name: number for number, figure in enumerate(report.figures, start=1)}
     labels = {artifact: f"A{number}" for number, artifact in enumerate(report.artifacts, start=1)}
-    return "\n".join(_sections(report, BlockRenderer(labels, numbers, path_of)))
+    return "\n".join(_sections(report, BlockRenderer(labels, numbers, path_of, file_of)))
 
 
 def _sections(r: Report, blocks: BlockRenderer) -> Iterator[str]:
     environment, findings, unmeasured, raw, artifacts = CONTENTS
-    yield f"# Findings: {escape(shorten(r.title, TITLE_CHARACTERS))}\n"
+    yield f"# Findings: {escape(cut_middle(r.title, TITLE_CHARACTERS))}\n"
     yield from _summary(r, blocks)
     yield f"## {environment}\n{_environment(r)}{_list(_walked(r.layers))}"
     yield from (part for layer in r.layers if layer.blocks for part in _layer(layer, blocks))

@@ -1,7 +1,7 @@
 """Writes the report's file: whole or not at all, and never over what somebody else wrote.
 
-The first line is a comment that says who wrote the file and holds the sha256 of the rest. A file without it,
-or whose rest was edited since, is not perfkit's to overwrite.
+The first line says who wrote the file and holds the sha256 of the rest: a comment, in JSON the first entry. A
+file without it, or whose rest was edited since, is not perfkit's to overwrite.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pathlib import Path
 
 from parsers.errors import StoreError
 
-MARK = re.compile(rb"<!-- Written by perfkit report; sha256 of the rest: ([0-9a-f]{64}) -->\n")
+SAID = "Written by perfkit report; sha256 of the rest: "
+MARK = re.compile(rf'(?:<!-- |{{"about": "){SAID}([0-9a-f]{{64}})(?: -->|",)\n'.encode())
+JSON_SUFFIX = ".json"
 MARK_BYTES = 200
 """Longer than the mark; of a file of somebody else no more is read."""
 
@@ -22,8 +24,10 @@ MARK_BYTES = 200
 def write_report(path: Path, text: str) -> None:
     """Write the text under its mark; StoreError where the file is somebody else's or cannot be written."""
     refuse_foreign(path)
-    body = text.encode("utf-8", "backslashreplace")
-    mark = f"<!-- Written by perfkit report; sha256 of the rest: {hashlib.sha256(body).hexdigest()} -->\n"
+    is_json = path.suffix == JSON_SUFFIX
+    body = (text.removeprefix("{") if is_json else text).encode("utf-8", "backslashreplace")
+    known = f"{SAID}{hashlib.sha256(body).hexdigest()}"
+    mark = f'{{"about": "{known}",\n' if is_json else f"<!-- {known} -->\n"
     try:
         _replace(path, mark.encode() + body)
     except OSError as error:

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from layers.evidence.wording import visible
 from perfkit.cli.app import main
 from reports.html_page import html_page, inline
+from reports.html_script import SCRIPT
 from reports.markdown import code, details, escape, image, inside, table
 from reports.markdown_report import render
 from tests.report_builders import HOSTILE_NAMES, host_bound_trace, record, report_of
 from tests.writers.load_results import table as load_table
 from tests.writers.load_results import tables, written
 
-TAGS = "html head meta title style body h1 h2 h3 h4 p br b i a code pre ul li div table tr th td figure"
-OWN_TAGS = {*TAGS.split(" "), "details", "summary"}
+TAGS = "html head meta title style body main h1 h2 h3 h4 p br b i a code pre ul li div table tr th td figure"
+OWN_TAGS = {*TAGS.split(" "), "details", "summary", "thead", "tbody", "script"}
 
 
 class Tags(HTMLParser):
@@ -31,9 +32,11 @@ class Tags(HTMLParser):
         super().__init__()
         self.names: set[str] = set()
         self.targets: set[str] = set()
+        self.scripts = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
+        self.scripts += tag == "script"
         self.targets |= {value or "" for name, value in attrs if name in ("href", "src")}
         assert not any(name.startswith("on") for name, _ in attrs)
 
@@ -41,6 +44,7 @@ class Tags(HTMLParser):
 def tags_of(page: str) -> Tags:
     found = Tags()
     found.feed(page)
+    assert found.scripts == 1 and page.count(f"<script>{SCRIPT}</script>") == 1
     return found
 
 
@@ -74,7 +78,7 @@ def test_marks_become_tags() -> None:
 
 def test_a_table_keeps_its_cells_and_sides() -> None:
     page = html_page(table(["a", "b|c"], [["1", code("x|y")]], right=[0]), lambda _: "")
-    assert '<th class="r">a</th>' in page and "<code>x|y</code>" in page and "---" not in page
+    assert '<th scope=col class="r">a</th>' in page and "<code>x|y</code>" in page and "---" not in page
 
 
 def test_folds_lists_code_and_headings_stand_in_their_order() -> None:

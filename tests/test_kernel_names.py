@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.kernel_names import SHORT_NAME_CHARACTERS, cut_middle, distinct_names, short_name
+from layers.layer1_gpu_busy.kernel_names import SHORT_NAME_CHARACTERS, distinct_names, short_name
 
 CONVOLVE = "void implicit_convolve_sgemm<float, float, {}, 3, 3, 5, 1, false, true, true>(int, int, float*)"
 ITERATOR = "at::native::gpu_kernel_impl_nocast<{}>(at::TensorIteratorBase&, {} const&)::{{lambda(int)#1}}"
@@ -72,9 +72,7 @@ def test_a_name_that_says_nothing_by_itself_is_told_by_what_it_runs(name: str, s
 
 
 def test_long_names_keep_both_ends() -> None:
-    assert cut_middle("abcdefghij", 10) == "abcdefghij"
-    assert cut_middle("abcdefghijk", 10) == "abcdef…ijk"
-    assert len(short_name("x" * 10_000)) == SHORT_NAME_CHARACTERS
+    assert len(short_name("x" * 10_000)) <= SHORT_NAME_CHARACTERS
 
 
 def test_names_shortened_alike_are_told_by_where_they_differ() -> None:

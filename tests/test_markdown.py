@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from layers.evidence.wording import visible
-from reports.markdown import code, code_block, escape, image, inside, shorten, table
+from layers.evidence.wording import NAME_CHARACTERS, readable, visible
+from reports.markdown import code, code_block, escape, image, inside, table
 from tests.report_builders import HOSTILE_NAMES
 
 TRICKY = st.text(st.sampled_from("`*_[]()<>!|~&$#+-=.:/\\\n\t ax1w@\x1b\u202e\u00a0名")) | st.text()
@@ -33,7 +33,7 @@ def kinds(markdown: str) -> set[str]:
 
 @given(TRICKY)
 def test_escaped_prose_is_one_paragraph_of_the_same_text(text: str) -> None:
-    wanted = visible(" ".join(text.split()))
+    wanted = readable(" ".join(text.split()))
     assert text_of(escape(text)) == wanted
     assert kinds(escape(text)) <= {"paragraph_open", "paragraph_close", "inline", "text"}
 
@@ -47,7 +47,7 @@ def test_escaped_prose_after_a_list_mark_stays_in_its_item(text: str) -> None:
 @given(TRICKY.filter(lambda text: text.strip() and "\\|" not in text))
 def test_a_code_span_in_a_table_shows_the_same_text(text: str) -> None:
     markdown = table(["a", "b"], [[code(text), "next"]])
-    shown = visible(text)
+    shown = readable(text, NAME_CHARACTERS)
     assert text_of(markdown, "code_inline") in (shown, shown.strip(" "), shown[1:-1])
     assert text_of(markdown) == "abnext"
 
@@ -55,7 +55,7 @@ def test_a_code_span_in_a_table_shows_the_same_text(text: str) -> None:
 @pytest.mark.parametrize("write", [escape, inside])
 @given(text=TRICKY)
 def test_escaped_prose_in_a_table_stays_in_its_cell(write: Callable[[str], str], text: str) -> None:
-    wanted = visible(" ".join(text.split()))
+    wanted = readable(" ".join(text.split()))
     assert text_of(table(["a", "b"], [[write(text), "next"]])) == f"ab{wanted}next"
 
 
@@ -102,13 +102,6 @@ def test_what_markdown_does_not_obey_stays_readable() -> None:
 
 def test_addresses_are_not_made_into_links() -> None:
     assert escape("http://x.example www.x.example") == "http:\\//x.example www\\.x.example"
-
-
-def test_long_names_keep_their_begin_and_their_end() -> None:
-    name = "void kernel<" + "a" * 10_000 + ">::run"
-    assert len(shorten(name, 60)) == 60
-    assert shorten(name, 60).startswith("void kernel<a") and shorten(name, 60).endswith("a>::run")
-    assert shorten("short", 60) == "short"
 
 
 def test_a_path_of_an_image_may_hold_anything() -> None:

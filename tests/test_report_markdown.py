@@ -15,6 +15,7 @@ from tests.layer1_traces import steady
 from tests.report_builders import HOSTILE_NAMES, cpu_only_trace, host_bound_trace, record, report_of
 from tests.test_markdown import parsed
 
+PLACE = re.compile(r'<a id="([a-z0-9-]+)"></a>')
 OWN_HTML = {"<br>", "<details>", "</details>", "<summary>", "</summary>", "<details><summary>"}
 
 
@@ -67,10 +68,17 @@ def test_of_more_findings_than_are_read_at_a_glance_the_rest_stands_further_down
     assert "3 more under [Findings in detail]" in summary
 
 
-def test_every_link_leads_to_a_heading(page: str) -> None:
-    anchors = {f"#{title.lower().replace(' ', '-')}" for title in headings(page)}
+def test_every_link_leads_to_a_place_of_the_page(page: str) -> None:
+    headed = {f"#{title.lower().replace(' ', '-')}" for title in headings(page)}
+    places = {f"#{name}" for name in PLACE.findall(page)}
     links = {token.attrs["href"] for token in parsed(page) if token.type == "link_open"}
-    assert links == anchors
+    assert links == headed | places and places == {"#a1", "#run-1"}
+
+
+def test_a_number_leads_to_its_file_and_from_there_to_the_command(page: str) -> None:
+    file = next(line for line in page.splitlines() if line.startswith('- <a id="a1"></a>A1: '))
+    assert "[A1](#a1)" in page and file.endswith("bytes, of [run 1](#run-1)")
+    assert '<a id="run-1"></a>Run 1 (HOST-BOUND' in page
 
 
 def test_every_figure_has_a_number_a_caption_and_a_text_in_its_place(page: str) -> None:
@@ -141,6 +149,7 @@ def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path, ranks: int) ->
     page = rendered(tmp_path / "i")
     tokens = parsed(page)
     html = [t.content.strip() for t in tokens if t.type in ("html_inline", "html_block")]
+    html = [text for text in html if text != "</a>" and not PLACE.fullmatch(f"{text}</a>")]
     assert {re.sub(r"(?<=<summary>).*(?=</summary>)", "", text) for text in html} <= OWN_HTML | {
         "<details><summary></summary>"
     }

@@ -4,13 +4,18 @@ mean something; text that a terminal or a page shows and never obeys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
-MAX_TEXT_CHARACTERS = 8_000
+MAX_TEXT_CHARACTERS = 12_000
 """Of one text out of a file in a document; the longest kernel name of a public trace has 5,123."""
+SHOWN_CHARACTERS, NAME_CHARACTERS = 1_000, 240
+"""Of a text that people read, and of a name or word in it: three lines, longer than most paths."""
 CUT_CHARACTERS = 40
 """Room for what stands where a text was cut, half of it."""
+
+LONG_WORD = re.compile(rf"\S{{{NAME_CHARACTERS + 1},}}")
 
 NS_PER_DAY = 86_400 * 10**9
 
@@ -89,4 +94,30 @@ def visible(text: str) -> str:
 
     No colour code, right-to-left mark or invisible blank out of a file reaches the reader's screen.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """At most `limit` characters: the begin and the end of a longer text, which tell names apart best. Where
+    less is shown than left out, the cut says how many characters that is.
+    """
+    if len(text) <= limit:
+        return text
+    end = limit // 3
+    room = len(f"…{len(text):,} more…")
+    if len(text) <= 2 * limit or room > end:
+        return f"{text[: limit - end - 1]}…{text[-end:]}"
+    begin = limit - end - room
+    return f"{text[:begin]}…{len(text) - begin - end:,} more…{text[-end:]}"
+
+
+def readable(text: str, limit: int = SHOWN_CHARACTERS) -> str:
+    """Text out of a file or from a server as people get to read it, everywhere the same: on one line, inert
+    (see `visible`), and cut in the middle where it, or a word in it, is too long. `--json` has it whole.
+    """
+    if len(text) <= NAME_CHARACTERS and text.isprintable():
+        return cut_middle(text, limit)
+    shorter = LONG_WORD.sub(lambda word: cut_middle(word[0], NAME_CHARACTERS), text)
+    return cut_middle(visible(cut_middle(shorter, limit)), limit)

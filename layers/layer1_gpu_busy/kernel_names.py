@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from layers.evidence.wording import cut_middle
+
 SHORT_NAME_CHARACTERS = 60
 TELLING_CHARACTERS = 16
 """Of the place where two names differ."""
@@ -80,11 +82,3 @@ def _at_difference(name: str, at: int, characters: int) -> str:
     room = characters - len(telling) - 1
     base = short if len(short) <= room else short.rsplit("::", 1)[-1]
     return f"{cut_middle(base, room)}…{telling}"
-
-
-def cut_middle(text: str, limit: int) -> str:
-    """At most `limit` characters: the begin and the end of a longer text, which tell names apart best."""
-    if len(text) <= limit:
-        return text
-    end = limit // 3
-    return f"{text[: limit - end - 1]}…{text[-end:]}"

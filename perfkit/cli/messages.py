@@ -2,7 +2,7 @@
 
 Messages quote file names, options and text out of user files. Whatever stands in them, a terminal shows it
 and never obeys it: every character that is not printable is written as its escape, so a message stays one
-line.
+line, and one that is very long is cut in the middle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 from layers.evidence.secrets import masked_addresses
-from layers.evidence.wording import visible
+from layers.evidence.wording import readable
 from perfkit import __version__
 
 MAX_QUOTED = 300
@@ -23,12 +23,12 @@ MAX_QUOTED = 300
 
 def complain(message: str) -> None:
     """One line on stderr that starts with the program's name; an address in it loses its secrets."""
-    print(f"perfkit: {visible(masked_addresses(message))}", file=sys.stderr)
+    print(f"perfkit: {readable(masked_addresses(message))}", file=sys.stderr)
 
 
 def say(message: str) -> None:
     """One line of progress or advice on stderr, so that stdout holds nothing but the result."""
-    print(visible(message), file=sys.stderr)
+    print(readable(message), file=sys.stderr)
 
 
 def report_fault(fault: BaseException) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from layers.evidence.result import Result, to_document
-from layers.evidence.wording import visible
+from layers.evidence.wording import readable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -40,6 +40,9 @@ LABEL_WIDTH = 11
 
 MIN_TEXT_WIDTH = 20
 """Beside the longest label. And of a word in a table: longer ones (names of kernels) may be broken."""
+
+CELL_CHARACTERS = 400
+"""Of a cell of a table: one on many lines pushes its row apart."""
 
 printed_json = False
 """Whether stdout holds its one JSON document already."""
@@ -77,15 +80,15 @@ def _indented(document: Mapping[str, Any], *, only_ascii: bool) -> str:
 
 
 def line(text: str = "") -> None:
-    """One line on stdout as it is, control characters escaped; never wrapped."""
-    print(visible(text))
+    """One line on stdout, inert and cut where it is very long; never wrapped."""
+    print(readable(text))
 
 
 def paragraph(label: str, text: str) -> None:
     """A label and its text, wrapped beside it; the texts of short labels stand in one column."""
     indent = max(LABEL_WIDTH, len(label) + 2)
     beside = max(MIN_TEXT_WIDTH, width() - indent)
-    rows = textwrap.wrap(visible(text), beside, break_on_hyphens=False, break_long_words=False)
+    rows = textwrap.wrap(readable(text), beside, break_on_hyphens=False, break_long_words=False)
     for number, row in enumerate(rows):
         line(f"{label if number == 0 else '':<{indent}}{row}")
 
@@ -103,13 +106,14 @@ def show(*renderables: RenderableType) -> None:
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Table:
     """A table without borders, two blanks between columns; `right` lists the columns aligned to the right.
 
-    Cells are data: markup in them is text, control characters are escaped, long ones wrap in their column.
+    Cells are data: markup in them is text, control characters are escaped, long ones wrap in their column and
+    very long ones are cut.
     Where the columns are too many for the width, each cell stands in a line of its own beside its header.
     """
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[visible(cell) for cell in row] for row in rows]
+    cells = [[readable(cell, CELL_CHARACTERS) for cell in row] for row in rows]
     narrow = _least_width([headers, *cells]) > width()
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="", show_header=not narrow)
     if narrow:
@@ -160,5 +164,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True, markup=False), transient=True) as bar:
-        task = bar.add_task(visible(what), total=total)
+        task = bar.add_task(readable(what), total=total)
         yield lambda: bar.advance(task)

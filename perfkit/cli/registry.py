@@ -55,6 +55,7 @@ COMMANDS = (
     Command("guards", "List every guard that perfkit checks."),
     Command("methodology", "The method in words, with every trap it knows."),
     Command("pitfall", "Write down a trap that you met, for the methodology."),
+    Command("completion", "Print a script that completes in bash, zsh or fish."),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +18,18 @@ from perfkit.cli import options, output
 from perfkit.cli.registry import BY_NAME
 
 if TYPE_CHECKING:
+    from layers.evidence.measurement import Artifact
     from reports.model import Report
 
-DEFAULT_NAME, PAGE = "report.md", ".html"
+DEFAULT_NAME = "report"
+
+
+class Format(StrEnum):
+    """What a report is written as; the value ends the file's name."""
+
+    MARKDOWN = "md"
+    HTML = "html"
+    JSON = "json"
 
 
 def report(
@@ -29,15 +40,24 @@ def report(
     investigation: options.InvestigationToRead = options.DEFAULT_INVESTIGATION,
     output_file: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="The file to write, if not report.md there."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="The file to write, if not report.md there.",
+        ),
     ] = None,
     run: Annotated[
         int | None, typer.Option("--run", metavar="N", help="Only this run, with all that it found.")
     ] = None,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Text and tables alone.")] = False,
-    html: Annotated[
-        bool, typer.Option("--html", help="Also one self-contained HTML page, beside it: report.html.")
-    ] = False,
+    formats: Annotated[
+        list[Format] | None,
+        typer.Option(
+            "--format",
+            help="md (default), html (one self-contained page) or json (its data); repeatable.",
+        ),
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Short for --format md --format html.")] = False,
     json: options.Json = False,
 ) -> int:
     """Write the findings report of an investigation.
@@ -49,38 +69,74 @@ def report(
     """
     from layers.evidence.store import FIGURES, Investigation
     from reports.build import build_report, read_investigation
-    from reports.figures import figure_reader, write_figures
-    from reports.html_page import html_page
+    from reports.figures import write_figures
     from reports.lint import require_sound
-    from reports.markdown_report import render
     from reports.report_file import refuse_foreign, write_report
 
     if file is not None and output_file is not None:
         raise UsageError("name the file to write once: as FILE or by --output")
-    path = file or output_file or investigation / DEFAULT_NAME
-    if path.suffix == PAGE:
-        path, html = path.with_suffix(".md"), True
+    target = file or output_file
+    if target is not None and target.suffix == ".html" and not formats:
+        target, html = target.with_suffix(".md"), True
+    asked = [*(formats or []), *([Format.MARKDOWN, Format.HTML] if html else [])]
+    paths = _paths(target, investigation, list(dict.fromkeys(asked)) or [Format.MARKDOWN])
     with Investigation.open(investigation, create=False) as opened:
         model = build_report(read_investigation(opened, run), BY_NAME)
     require_sound(model)
-    page = path.with_suffix(PAGE) if html else None
-    for written in [path, page] if page else [path]:
-        refuse_foreign(written)
-    figures = [] if no_figures else write_figures(model.figures, investigation / FIGURES)
-    beside = {figure.stem: os.path.relpath(figure, path.parent) for figure in figures}
-    text = render(model, lambda figure: beside.get(figure.name, ""))
-    write_report(path, text)
-    if page:
-        write_report(page, html_page(text, figure_reader(beside, figures)))
+    for path in paths.values():
+        refuse_foreign(path)
+    drawn = not no_figures and paths.keys() != {Format.JSON}
+    figures = write_figures(model.figures, investigation / FIGURES) if drawn else []
+    for path, text in _texts(model, paths, investigation, figures):
+        write_report(path, text)
+    written = list(paths.values())
     return output.finish(
-        _result(model, path, page, figures), as_json=json, show=lambda _: _show(model, path, page, figures)
+        _result(model, written, figures), as_json=json, show=lambda _: _show(model, written, figures)
     )
 
 
-def _result(model: Report, path: Path, page: Path | None, figures: list[Path]) -> Result:
+def _paths(output_file: Path | None, investigation: Path, formats: Sequence[Format]) -> dict[Format, Path]:
+    """Where each format goes: the first one to the file that was asked for, the others beside it."""
+    first = output_file or investigation / f"{DEFAULT_NAME}.{formats[0]}"
+    return {
+        wanted: first.with_suffix(f".{wanted}") if place else first for place, wanted in enumerate(formats)
+    }
+
+
+def _texts(
+    model: Report, paths: Mapping[Format, Path], investigation: Path, figures: Sequence[Path]
+) -> Iterator[tuple[Path, str]]:
+    """Each file with its text. The page is made of the Markdown, so the two say the same."""
+    from reports.figures import figure_reader
+    from reports.html_page import html_page
+    from reports.json_report import json_report
+    from reports.markdown_report import render
+
+    folder = next(iter(paths.values())).parent  # of all of them
+    beside = {figure.stem: os.path.relpath(figure, folder) for figure in figures}
+    files = {artifact: _beside(artifact, investigation, folder) for artifact in model.artifacts}
+    markdown = render(model, lambda figure: beside.get(figure.name, ""), files.__getitem__)
+    for wanted, path in paths.items():
+        match wanted:
+            case Format.MARKDOWN:
+                yield path, markdown
+            case Format.HTML:
+                yield path, html_page(markdown, figure_reader(beside, figures))
+            case Format.JSON:
+                yield path, json_report(model)
+
+
+def _beside(artifact: Artifact, investigation: Path, folder: Path) -> str:
+    """The way from a folder to an artifact that lies in the investigation; empty for any other."""
+    file = investigation / artifact.path
+    inside = not os.path.isabs(artifact.path) and file.is_file()
+    return os.path.relpath(file, folder) if inside else ""
+
+
+def _result(model: Report, written: Sequence[Path], figures: Sequence[Path]) -> Result:
     """The document of the command: what counts in the report, and where it was written."""
     counting = {verdict.run_id for verdict in model.verdicts}
-    because = f"{path}, from {counted(len(model.runs), 'run')}, {len(counting)} of which count"
+    because = f"{_named(written)}, from {counted(len(model.runs), 'run')}, {len(counting)} of which count"
     verdicts = [
         {
             "run": v.run_id,
@@ -98,8 +154,9 @@ def _result(model: Report, path: Path, page: Path | None, figures: list[Path]) -
         findings=[f for row in (*model.findings, *model.negative) for f in row.findings],
         sections={
             "report": {
-                "path": str(path),
-                "html": str(page) if page else None,
+                "path": str(written[0]),
+                "html": next((str(path) for path in written if path.suffix == ".html"), None),
+                "paths": [str(path) for path in written],
                 "figures": [str(figure) for figure in figures],
             },
             "run_verdicts": verdicts,
@@ -108,11 +165,14 @@ def _result(model: Report, path: Path, page: Path | None, figures: list[Path]) -
     )
 
 
-def _show(model: Report, path: Path, page: Path | None, figures: list[Path]) -> None:
+def _named(paths: Sequence[Path]) -> str:
+    return " and ".join(map(str, paths))
+
+
+def _show(model: Report, written: Sequence[Path], figures: Sequence[Path]) -> None:
     for v in model.verdicts:
         whose = f"run {v.run_id}: " if len(model.verdicts) > 1 else ""
         output.paragraph(f"{whose}{v.verdict.headline}", v.verdict.because)
     dropped = sum(bool(run.dropped) for run in model.runs)
     left_out = f"; {counted(dropped, 'run')} dropped, it says why" if dropped else ""
-    pages = f"{path} and {page}" if page else str(path)
-    output.paragraph("report", f"{pages} ({counted(len(figures), 'figure')}{left_out})")
+    output.paragraph("report", f"{_named(written)} ({counted(len(figures), 'figure')}{left_out})")
