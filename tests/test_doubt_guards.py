@@ -11,6 +11,7 @@ import pytest
 
 from layers.evidence.guard import Effect
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
+from layers.layer1_gpu_busy.guards_torn import TORN_GUARDS
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.judge import judge_traces
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
@@ -193,8 +194,12 @@ def test_no_doubt_is_looked_for_where_the_trace_cannot_tell(code: str, tmp_path:
     assert code not in checks(analysed(NOT_ASKED[code](), tmp_path))
 
 
+def test_a_trace_without_steps_is_not_asked_for_torn_ones(tmp_path: Path) -> None:
+    assert "PK196" not in checks(analysed(steady(), tmp_path))
+
+
 def test_every_doubt_has_its_three_traces() -> None:
-    codes = {guard.code for guard in DOUBT_GUARDS}
+    codes = {guard.code for guard in DOUBT_GUARDS if guard not in TORN_GUARDS}
     assert set(FIRES) == set(CLEAR) == set(NOT_ASKED) == codes
 
 
