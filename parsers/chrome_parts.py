@@ -55,11 +55,11 @@ class OpenRange:
 
 @dataclass(slots=True)
 class Parts:
-    """Everything one decoder keeps. `labels` holds "pid" or "pid/tid" → (place in the file, name): the last
-    one counts. `counts` holds (category, phase) → events; `faults` the number of events
-    of each, `lacking` how many lack what; `device_processes` has each (device, process id that it is filed
-    under); `losses` has one for each (what, whether it may hide
-    device work), summed up at its first place."""
+    """Everything one decoder keeps. `labels` holds "pid" or "pid/tid" → (place in the file, name): the
+    last one counts. `counts` holds (category, phase) → events; `faults` the number of events of each,
+    `lacking` how many lack what; `device_processes` counts the operations of each (device, process id
+    that they are filed under); `losses` has one for each (what, whether it may hide device work), summed
+    up at its first place."""
 
     device: list[PlacedChunk] = field(default_factory=list)
     host: list[PlacedChunk] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Parts:
     faults: Counter[Fault] = field(default_factory=Counter)
     lacking: Counter[Lack] = field(default_factory=Counter)
     zero_timestamps: Counter[int] = field(default_factory=Counter)
-    device_processes: set[tuple[int, ProcessId]] = field(default_factory=set)
+    device_processes: Counter[tuple[int, ProcessId]] = field(default_factory=Counter)
     gemms: list[GemmShape] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     ranges: list[OpenRange] = field(default_factory=list)
@@ -81,10 +81,10 @@ class Parts:
     last_ns: int | None = None
     window_end_ns: int | None = None
 
-    def file_under(self, places: set[tuple[int, ProcessId]]) -> None:
-        """Note which process ids the operations of each device are filed under."""
+    def file_under(self, places: Mapping[tuple[int, ProcessId], int]) -> None:
+        """Count the operations of each device by the process id that they are filed under."""
         if len(self.device_processes) < MOST_TRACKS:
-            self.device_processes |= places
+            self.device_processes.update(places)
 
     def span(self, first_ns: int, last_ns: int) -> None:
         """Widen the stretch of time that holds any event at all."""

@@ -153,7 +153,7 @@ def _add_device(parts: Parts, events: Events, start_ns: I64, duration_ns: I64, o
         parts.faults[fault] += len(events) - len(rows)
         events, start_ns, duration_ns = [events[i] for i in rows.tolist()], start_ns[rows], duration_ns[rows]
         device = device[rows]
-    parts.file_under(set(zip(device.tolist(), [e.pid for e in events], strict=True)))
+    parts.file_under(Counter(zip(device.tolist(), [e.pid for e in events], strict=True)))
     args = [e.args for e in events]
     streams = [a.stream if a is not None else None for a in args]
     stream = _ids(parts, streams, NO_STREAM, Lack.STREAM)

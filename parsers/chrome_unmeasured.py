@@ -1,5 +1,5 @@
 """Device operations that a file holds and does not measure: of a phase that has no length, of no length at
-all, or of no device where the others name theirs.
+all, of no device where the others name theirs, or of two.
 
 They look like any other operation and would leave a ratio too low without a word. No real trace at hand has
 one, but for short kernels in files of whole microseconds. Not here: what is dropped with its fault where its
@@ -12,6 +12,7 @@ import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
 from parsers.chrome_columns import Chunk
+from parsers.chrome_numbers import whole_number
 from parsers.chrome_parts import Fault, Parts
 
 NS_PER_US = 1_000
@@ -34,6 +35,7 @@ def note_unmeasured(parts: Parts, device: Chunk) -> None:
         ("device operations of a phase without a length: dropped", untimed, True),
         ("device operations of length 0: when they ended was not recorded", endless, False),
         ("device operations that name no device, as others do: kept apart", _homeless(device), False),
+        ("device operations of one device in the row of another, unlike the others", _misfiled(parts), False),
     ):
         if operations > 0:
             parts.faults[Fault(what, True, dropped)] += operations
@@ -56,3 +58,15 @@ def _endless(device: Chunk) -> int:
 def _homeless(device: Chunk) -> int:
     unnamed = int(np.count_nonzero(device["device"] == UNNAMED_DEVICE))
     return unnamed if unnamed < len(device["device"]) else 0
+
+
+def _misfiled(parts: Parts) -> int:
+    """Operations whose `args.device` is not their pid, where it is that of others: Kineto writes the device's
+    number in both places, and a tool that merges ranks renumbers all pids.
+    """
+    at_home = misfiled = 0
+    for (device, pid), operations in parts.device_processes.items():
+        row = whole_number(pid)
+        at_home += operations if row == device else 0
+        misfiled += operations if row is not None and row != device != UNNAMED_DEVICE else 0
+    return misfiled if at_home else 0

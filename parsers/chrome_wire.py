@@ -31,7 +31,7 @@ class _Header(msgspec.Struct):
     faults: list[tuple[Fault, int]]
     lacking: dict[Lack, int]
     zero_timestamps: dict[int, int]
-    device_processes: list[tuple[int, ProcessId]]
+    device_processes: list[tuple[tuple[int, ProcessId], int]]
     gemms: list[GemmShape]
     collectives: list[Collective]
     ranges: list[OpenRange]
@@ -56,7 +56,7 @@ def send(parts: Parts, out: BinaryIO) -> None:
             list(parts.faults.items()),
             parts.lacking,
             parts.zero_timestamps,
-            list(parts.device_processes),
+            list(parts.device_processes.items()),
             parts.gemms,
             parts.collectives,
             parts.ranges,
@@ -87,7 +87,7 @@ def receive(source: BinaryIO) -> Parts:
         faults=Counter(dict(header.faults)),
         lacking=Counter(header.lacking),
         zero_timestamps=Counter(header.zero_timestamps),
-        device_processes=set(header.device_processes),
+        device_processes=Counter(dict(header.device_processes)),
         gemms=header.gemms,
         collectives=header.collectives,
         ranges=header.ranges,

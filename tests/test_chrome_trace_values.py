@@ -108,6 +108,18 @@ def test_operations_without_a_device_beside_others_that_name_theirs_are_said(tmp
     ]
 
 
+@pytest.mark.parametrize("busy_only", [False, True])
+def test_an_operation_of_one_device_in_the_row_of_another_is_said(tmp_path: Path, busy_only: bool) -> None:
+    assert _whats(_read(tmp_path, [_with_args(device=3)], busy_only)) == [
+        ("1 device operations of one device in the row of another, unlike the others", True)
+    ]
+
+
+def test_merged_ranks_with_process_ids_of_their_own_lost_nothing(tmp_path: Path) -> None:
+    ranks = [_kernel(pid=1000 + rank, ts=100 + 20 * rank) for rank in range(2)]
+    assert _read(tmp_path, json.dumps(ranks)).losses == []
+
+
 def test_a_file_whose_operations_all_name_no_device_lost_nothing(tmp_path: Path) -> None:
     homeless = _kernel(pid="GPU", args={"stream": 7, "correlation": 6})
     assert _read(tmp_path, json.dumps([homeless])).losses == []
@@ -304,8 +316,8 @@ def test_a_thread_is_one_whether_its_ids_are_numbers_or_text(tmp_path: Path) -> 
 
 def test_ids_of_text_in_ascii_digits_are_those_ids(tmp_path: Path) -> None:
     largest = str(2**64 - 1)
-    trace = _read(tmp_path, [_with_args(device="3", stream="12", correlation=largest)])
-    assert [(row.device, row.stream, row.correlation) for row in _odd(trace)] == [(3, 12, -1)]
+    trace = _read(tmp_path, [_with_args(device="0", stream="12", correlation=largest)])
+    assert [(row.device, row.stream, row.correlation) for row in _odd(trace)] == [(0, 12, -1)]
     assert trace.losses == []
 
 

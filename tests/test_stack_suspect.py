@@ -62,6 +62,7 @@ def test_a_suspect_is_asked_for_in_both_modes_and_is_in_the_document() -> None:
     ]
     named = [m for m in result.measurements if m.name.startswith("suspect_share keys.py")]
     assert [(m.value, m.n, m.n_unit) for m in named] == [(0.5, 100, "ticks"), (0.0, 30, "ticks")]
+    assert all(m.artifact is not None for m in named), "a report would not pass its lint"
 
 
 def test_without_a_capture_that_counts_there_is_no_suspect() -> None:

@@ -127,7 +127,7 @@ def _measurements(found: Sequence[Suspect], files: Sequence[Artifact]) -> Iterat
             n=one.share.ticks,
             n_unit="ticks",
             method=f"ticks below it; 95 %: {low} to {high} % ({one.share.method})",
-            artifact=files[0] if len(files) == 1 else None,
+            artifact=files[0] if files else None,
             scope=one.scope,
             raw=one.share.per_capture,
         )

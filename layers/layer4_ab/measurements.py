@@ -17,7 +17,7 @@ def ab_measurements(found: AbAnalysis) -> list[Measurement]:
     """Of every metric; the scope names metric and load."""
     artifact = next(iter((*found.b.artifacts, *found.a.artifacts)), None)
     of_effects = [m for effect in found.effects for m in _of_effect(effect, artifact)]
-    return [*of_effects, *_floors(found), *_suspects(found.leaf)]
+    return [*of_effects, *_floors(found, artifact), *_suspects(found.leaf)]
 
 
 def scope_of(effect: Effect) -> str:
@@ -59,8 +59,8 @@ METHODS = {
 }
 
 
-def _floors(found: AbAnalysis) -> Iterator[Measurement]:
-    artifact = next(iter(found.again.artifacts), None) if found.again else None
+def _floors(found: AbAnalysis, of_arms: Artifact | None) -> Iterator[Measurement]:
+    artifact = next(iter(found.again.artifacts), of_arms) if found.again else of_arms
     for floor in found.floors:
         what = "their one ratio" if floor.single else "spread of a ratio of two of them"
         yield Measurement(
