@@ -85,6 +85,16 @@ uvicorn.server.serve()
 """
 """An HTTP front, and the engine that it started."""
 
+LISTENER = """
+import socket, subprocess, sys, time
+loop = "import time\\ndef waits():\\n    while True:\\n        time.sleep(0.01)\\nwaits()"
+child = subprocess.Popen([sys.executable, "-c", loop])
+listening = socket.create_server(("127.0.0.1", 0))
+print(child.pid, listening.getsockname()[1], flush=True)
+time.sleep(600)
+"""
+"""A process that listens and answers nobody, and one behind it that waits for work."""
+
 
 @contextmanager
 def running(program: str, *arguments: str, folder: Path | None = None) -> Iterator[tuple[int, str]]:

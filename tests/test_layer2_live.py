@@ -22,7 +22,7 @@ from perfkit.bootstrap import OWN_PACKAGES
 from tests.command_runs import document, run
 from tests.conftest import REPOSITORY
 from tests.process_trees import wait_for
-from tests.stack_targets import CROWD, WORKS, running, wait_until
+from tests.stack_targets import CROWD, LISTENER, WORKS, running, wait_until
 
 pytestmark = [
     pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here"),
@@ -88,6 +88,35 @@ def test_a_stopped_target_is_void_and_told_how_to_go_on(capsys: pytest.CaptureFi
     assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("void", 4)
     assert made["verdict"]["next_step"] == f"let it go on: kill -CONT {pid}"
     assert made["captures"] == []
+
+
+@pytest.mark.parametrize("load", [(), ("--load", "2")], ids=["no load", "own load"])
+@pytest.mark.parametrize("whose", ["front", "engine"])
+def test_a_stopped_process_of_the_tree_is_void_and_nothing_is_asked_of_the_server(
+    whose: str, load: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(LISTENER) as (front, line):
+        engine, port = map(int, line.split())
+        stopped = front if whose == "front" else engine
+        os.kill(stopped, signal.SIGSTOP)
+        wait_until("T", stopped)
+        made = document(capsys, "layer2", "--server", f"http://127.0.0.1:{port}", *load, *SHORT)
+    assert fired(made) == {"PK252": "void"}
+    assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("void", 4)
+    assert made["verdict"]["next_step"] == f"let it go on: kill -CONT {stopped}"
+    assert made["verdict"]["because"].count(f"process {stopped} is stopped") == 1
+    assert made["captures"] == []
+
+
+def test_the_front_is_looked_at_where_the_engine_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(LISTENER) as (front, line):
+        engine, port = map(int, line.split())
+        os.kill(front, signal.SIGSTOP)
+        wait_until("T", front)
+        named = ("--pid", str(engine), "--server", f"http://127.0.0.1:{port}")
+        made = document(capsys, "layer2", *named, "--load", "2", *SHORT)
+    assert fired(made) == {"PK252": "void"}
+    assert f"kill -CONT {front}" in made["verdict"]["because"]
 
 
 def test_a_zombie_is_void(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ from layers.layer3_sweep.sweep_folder import keep_items
 from layers.layer3_sweep.target import target_for
 from parsers.errors import InvalidMeasurement
 from tests.load_servers import Asked, Script, Server, answer, serving
+from tests.stack_targets import LISTENER, running, wait_until
 
 S = 1_000_000_000
 
@@ -130,3 +134,35 @@ def test_a_server_that_is_not_there_is_told_before_anything_is_recorded(tmp_path
         url = url_of(server)
     with pytest.raises(InvalidMeasurement), OwnLoad(plan(url, tmp_path)):
         pytest.fail("the load began")
+
+
+def never(asked: Asked) -> Script:
+    return [600.0, answer(CHAT)]
+
+
+def unanswered(url: str, folder: Path) -> LoadPlan:
+    made = plan(url, folder)
+    return replace(made, extent=replace(made.extent, drain_s=0.1))
+
+
+def test_a_warm_up_that_cannot_end_names_the_process_that_is_stopped(tmp_path: Path) -> None:
+    with running(LISTENER) as (front, line), serving(never) as server:
+        engine = int(line.split()[0])
+        os.kill(engine, signal.SIGSTOP)
+        wait_until("T", engine)
+        load = OwnLoad(unanswered(url_of(server), tmp_path), roots=(str(front),))
+        with pytest.raises(InvalidMeasurement, match=f"cannot end.*kill -CONT {engine}"), load:
+            pytest.fail("the load began")
+
+
+def test_a_warm_up_that_never_ended_names_the_process_that_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("layers.layer2_stacks.own_load.WARM_TIMEOUT_S", 0.2)
+    with running(LISTENER) as (front, line), serving(never) as server:
+        engine = int(line.split()[0])
+        os.kill(engine, signal.SIGKILL)
+        wait_until("Z", engine)
+        load = OwnLoad(unanswered(url_of(server), tmp_path), roots=(str(front),))
+        with pytest.raises(InvalidMeasurement, match=f"ended in 0.2 s: process {engine} .*zombie"), load:
+            pytest.fail("the load began")

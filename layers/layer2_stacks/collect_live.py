@@ -11,14 +11,12 @@ Nothing is judged here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from layers.collectors.processes import ancestors, descendants, family_of_roots, scan
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.sampling import ServerSampling
 from layers.collectors.stacks.candidates import Chosen, choose
@@ -27,9 +25,10 @@ from layers.collectors.stacks.obstacles import Looker
 from layers.collectors.stacks.process_facts import machine_of
 from layers.collectors.stacks.profiler import find_profiler
 from layers.collectors.stacks.session import CUT, Follow, SessionPlan, record_session
+from layers.collectors.stacks.standing import members, standing_still
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
-from layers.layer2_stacks.live_facts import Attempt, LiveFacts
+from layers.layer2_stacks.live_facts import Attempt, LiveFacts, Obstacle
 from layers.layer2_stacks.model import Capture, Mode
 from layers.layer2_stacks.own_load import OwnLoad
 from layers.layer2_stacks.recording import LoadEvidence
@@ -44,12 +43,14 @@ PREFIX = "stacks-"
 @dataclass(frozen=True, slots=True)
 class Service:
     """What is to be recorded: process ids and tags that stand for it, and the process that the user named.
-    `adapter`: how its own counters are read; `load`: perfkit's own load for it."""
+    `adapter`: how its own counters are read; `load`: perfkit's own load for it. `standing`: processes that
+    its requests pass through and that were found stopped."""
 
     roots: tuple[str, ...]
     named: int | None = None
     adapter: GenericAdapter | None = None
     load: OwnLoad | None = None
+    standing: tuple[Obstacle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def record_live(service: Service, chosen: Chosen, looker: Looker, plan: SessionP
         plan = replace(plan, modes=tuple(mode for mode in plan.modes if mode is not Mode.ACTIVE))
     live = LiveFacts(
         target=chosen.target,
-        obstacles=chosen.candidate.refused,
+        obstacles=_obstacles(service, chosen),
         nested=facts.nested,
         likelier=chosen.likelier,
         asked_rate_hz=plan.rate_hz,
@@ -112,13 +113,15 @@ def record_live(service: Service, chosen: Chosen, looker: Looker, plan: SessionP
     return Live(live, captures, tuple(_artifacts(attempts)), (*unread, *problems))
 
 
+def _obstacles(service: Service, chosen: Chosen) -> tuple[Obstacle, ...]:
+    """What stands against recording the process; and against all of it, where one of its tree is stopped."""
+    found = (*chosen.candidate.refused, *service.standing, *standing_still(service.roots))
+    return tuple(dict.fromkeys(found))
+
+
 def _processes(service: Service) -> list[int]:
     """Those of the service that live, without perfkit's own; one that was named in any case."""
-    processes, me = scan(), os.getpid()
-    found = family_of_roots(processes, service.roots)
-    if me in found:  # it stands for a shell, or a session, that perfkit was started from
-        found -= descendants(processes, [me])
-    living = {pid for pid in found - ancestors(processes, me) if not processes[pid].gone}
+    living = {process.pid for process in members(service.roots) if not process.gone}
     return sorted(living | ({service.named} if service.named is not None else set()))
 
 

@@ -157,12 +157,15 @@ TARGET_STOPPED = Guard(
     layer="layer2",
     effect=Effect.VOID,
     sees="py-spy fails with `Failed to suspend process`, or half of its reads fail.",
-    cause="The target stands still: somebody sent it SIGSTOP, pressed Ctrl-Z, or a profiler that was killed "
-    "left it so.",
-    detection="Its state in /proc/PID/stat is T before the recording.",
-    remedy="kill -CONT PID, and record under load.",
+    cause="The target, or a process of its tree that requests pass through (the HTTP front), stands still: "
+    "somebody sent it SIGSTOP, pressed Ctrl-Z, or a profiler that was killed left it so. Behind a stopped "
+    "front the engine waits for work, and that looks like a lock.",
+    detection="Its state in /proc/PID/stat, or that of a process of the server, is T before anything is "
+    "sent or recorded.",
+    remedy="kill -CONT PID, and record under load. A process that stays stopped on purpose: record another "
+    "by --pid alone.",
     source="Measured with py-spy 0.4.3; py-spy #390, #416, #587.",
-    check=_stands_against(Obstacles.STOPPED, "the target runs"),
+    check=_stands_against(Obstacles.STOPPED, "the target and the processes of its tree run"),
 )
 
 TARGET_GONE = Guard(

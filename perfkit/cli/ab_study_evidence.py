@@ -143,6 +143,7 @@ class Recorder:
             data=self._load.data,
             headers={},
             told=told,
+            roots=self._running.served.roots,
         )
         service = Service(tuple(self._running.served.roots), None, adapter, load)
         chosen, looker = find_target(service)

@@ -111,6 +111,7 @@ def _record(name: str, arm: ArmPlan, ended: Ended, headers: Mapping[str, str]) -
             data=each.data,
             headers=headers,
             told=told.is_set,
+            roots=served.roots,
         )
         service = Service(served.roots, None, adapter, load)
         chosen, looker = find_target(service)

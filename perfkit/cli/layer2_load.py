@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from layers.collectors.load.endpoints.registry import ENDPOINTS, endpoint_for
@@ -34,6 +34,7 @@ def own_load(
     data: str | None,
     headers: Mapping[str, str],
     told: Callable[[], bool],
+    roots: Sequence[str] = (),
 ) -> OwnLoad:
     """The load, not yet begun; UsageError for an endpoint or a data set that there is not."""
     info = adapter.info() if adapter is not None else None
@@ -56,4 +57,4 @@ def own_load(
         extent=Extent(duration_s=LONGEST_S, warmup_s=WARMUP_S, warmup_requests=concurrency, drain_s=DRAIN_S),
         nonce=items.nonce(PART),
     )
-    return OwnLoad(plan, told)
+    return OwnLoad(plan, told, roots)

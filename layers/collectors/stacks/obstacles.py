@@ -48,17 +48,19 @@ def _state(facts: ProcessFacts) -> Iterator[Obstacle]:
             "name a process that runs: perfkit layer2 --server URL finds it",
         )
     elif facts.state == "T":
-        yield Obstacle(
-            Obstacles.STOPPED,
-            f"process {facts.pid} is stopped (SIGSTOP, Ctrl-Z, or a profiler that was killed)",
-            f"let it go on: kill -CONT {facts.pid}",
-        )
+        yield stopped(facts.pid)
     elif facts.tracer:
         yield Obstacle(
             Obstacles.TRACED,
             f"process {facts.pid} is being traced by process {facts.tracer}",
             f"end that first: a debugger, strace or another profiler (ps -p {facts.tracer})",
         )
+
+
+def stopped(pid: int) -> Obstacle:
+    """A process that stands still, whoever stopped it."""
+    seen = f"process {pid} is stopped (SIGSTOP, Ctrl-Z, or a profiler that was killed)"
+    return Obstacle(Obstacles.STOPPED, seen, f"let it go on: kill -CONT {pid}")
 
 
 def _rights(facts: ProcessFacts, rights: Rights) -> Iterator[Obstacle]:
