@@ -34,6 +34,7 @@ from tempfile import mkdtemp
 from layers.evidence.record_log import read_records
 from layers.evidence.store import ARTIFACTS, DATABASE
 from layers.layer3_sweep.sweep_folder import JOURNAL
+from layers.layer4_ab.experiment_folder import CUT
 from layers.layer5_regression.collection_folder import CELLS
 from parsers.children import child_command
 from perfkit.walk.journal import LOG, PREFIX
@@ -63,8 +64,13 @@ class State:
             f"{table} {id}" for (table, id), row in self.rows.items() if later.rows.get((table, id)) != row
         ]
         files = [name for name, sha in self.documents.items() if later.documents.get(name) != sha]
-        logs = [name for name, lines in self.logs.items() if later.logs.get(name, ())[: len(lines)] != lines]
+        logs = [name for name, lines in self.logs.items() if not later.holds(name, lines)]
         return [*rows, *files, *logs]
+
+    def holds(self, name: str, lines: tuple[str, ...]) -> bool:
+        """Whether a log has these lines still; a run of an A/B that was cut is put aside, and begun anew."""
+        aside = (log for path, log in self.logs.items() if f"/{CUT}/" in path)
+        return any(log[: len(lines)] == lines for log in (self.logs.get(name, ()), *aside))
 
 
 def recorded(investigation: Path) -> State:
