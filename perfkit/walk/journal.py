@@ -122,7 +122,7 @@ def _take(told: Told, record: Mapping[str, Any], folder: Path) -> None:
         case {"kind": kind}:
             told.kind = str(kind)
         case {"began": part, "artifacts": artifacts}:
-            told.begun[Part(part)] = list(artifacts)
+            told.begun.setdefault(Part(part), list(artifacts))  # its folder is newer than its first begin
         case {"ended": part, "exit_code": code, "seconds": seconds, "way": way, "because": because}:
             document = json.loads(document_of(folder, Part(part)).read_text(encoding="utf-8"))
             told.seconds[Part(part)] = float(seconds)
