@@ -174,6 +174,7 @@ def test_a_server_that_only_fails_ends_the_run(tmp_path: Path) -> None:
         run = run_load(plan_for(tmp_path, server.port, Load(2), Extent(duration_s=60)))
     (end,) = run.ends
     assert end.why == "only-failures" and "200 requests failed in a row" in end.error
+    assert end.error.endswith("http-error 500 KeyError")
     outcomes = [record.outcome for record in run.records]
     assert 200 <= outcomes.count(Outcome.HTTP_ERROR) <= 202
     assert set(outcomes) <= {Outcome.HTTP_ERROR, Outcome.UNFINISHED}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ from layers.layer3_sweep.calibration import FILE, IDLE, Cost, Floor, machine_id
 from perfkit import __version__
 from perfkit.cli.app import main
 from tests.load_builders import whole
-from tests.load_servers import Asked, Script
-from tests.sweep_runs import loaded
+from tests.load_servers import Asked, Script, answer, serving
+from tests.sweep_runs import NOTHING_THERE, loaded
 
 SHORT = ("--repeats", "1", "--requests", "20", "--warmup", "0", "--no-samplers", "--no-stream", "--json")
 CLOSED = (*SHORT, "--max-concurrency", "2")
@@ -101,6 +103,63 @@ def test_a_sweep_tells_its_points_and_a_resume_of_it_runs_nothing_more(
     assert [point for point in again["points"] if point["repeat"] == 1] == repeats
     assert first["sweep"]["client_floor"]["costs"][0]["loop_lag_p99_ms"] == 0.5
     assert {part["ended"] for part in first["sweep"]["parts"]} == {"done"}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "path"), [("tts", "/v1/audio/speech"), ("asr", "/v1/audio/transcriptions")]
+)
+def test_the_bundled_engine_that_runs_is_sent_what_its_pipeline_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pipeline: str, path: str
+) -> None:
+    """As layer1, stages and layer2 do, unasked; and a refusal is told in the server's own words."""
+    about = {
+        b"/v1/models": {"data": [{"id": "tiny", "owned_by": "sample_engine"}]},
+        b"/server_info": {"settings": {"pipeline": pipeline}},
+    }
+    refusal = b'{"error": "21 words always fit"}'
+
+    def script(asked: Asked) -> Script:
+        found = next((said for where, said in about.items() if b" " + where + b" " in asked.head), None)
+        return [answer(json.dumps(found).encode()) if found else answer(refusal, status="400 Bad Request")]
+
+    with serving(script) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        document = swept(capsys, tmp_path / "investigation", "--server", url, *CLOSED)
+    sent = [asked.head.split()[1] for asked in server.asked if asked.head.startswith(b"POST")]
+    assert set(sent) == {path.encode()}
+    verdict = document["verdict"]
+    assert (verdict["word"], verdict["exit_code"]) == ("void", Exit.INVALID)
+    assert f"the server says 400 to {path}" in verdict["because"]
+    assert "21 words always fit" in verdict["because"] and "--data" in verdict["next_step"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_that_is_interrupted_keeps_what_it_has_and_exits_130(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    def script(asked: Asked) -> Script:
+        if asked.number == 30:
+            os.kill(os.getpid(), number)
+        return [0.005, *whole()]
+
+    options = ("--repeats", "1", "--requests", "1000", "--warmup", "0", "--no-samplers", "--json")
+    with loaded(script) as server:
+        where = ("--server", f"http://127.0.0.1:{server.port}", "--concurrency", "1,2", "--no-stream")
+        code = main(["sweep", "--investigation", str(tmp_path / "investigation"), *where, *options])
+    document = json.loads(capsys.readouterr().out)
+    assert code == Exit.INTERRUPTED == document["verdict"]["exit_code"]
+    assert "--resume" in document["verdict"]["next_step"]
+    assert document["sweep"]["parts"][0]["attempts"] >= 30
+
+
+def test_an_endpoint_that_the_server_lacks_is_told_with_those_to_try(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with loaded(lambda _: list(NOTHING_THERE)) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        verdict = swept(capsys, tmp_path / "investigation", "--server", url, *CLOSED)["verdict"]
+    assert "the server says 404 to /v1/chat/completions" in verdict["because"]
+    assert verdict["next_step"].startswith("try --endpoint completions, speech, transcriptions")
 
 
 def test_a_control_is_swept_beside_and_the_ratio_is_told_at_every_load(

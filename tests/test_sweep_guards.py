@@ -23,7 +23,7 @@ from layers.layer3_sweep.model import (
     Window,
     WindowKind,
 )
-from tests.sweep_builders import curve_passes, sweep_pass
+from tests.sweep_builders import client, curve_passes, sweep_pass
 
 
 def found(code: str, analysis: SweepAnalysis) -> Checked:
@@ -202,6 +202,13 @@ def test_pk325_a_law_that_was_not_fitted_says_why() -> None:
     assert told.fired and told.message == "not fitted: 3 loads: 6 are needed for three parameters"
     law = {n: 10 * n / (1 + 0.05 * (n - 1)) for n in (1, 2, 4, 8, 16, 32)}
     assert not of_curve("PK325", curve_passes(law, repeats=3, spread=0.01)).fired
+
+
+def test_pk326_says_nothing_of_failures_where_there_are_none() -> None:
+    told = of_curve("PK326", curve_passes({1: 10, 2: 18}))
+    assert told.fired and told.message == "2 loads that stand: 1, 2"
+    late = analyse(curve_passes({1: 10, 2: 18}, client=client(loop_lag_p99_ms=500.0)))
+    assert "PK326" not in {c.code for c in late.guards if c.fired}
 
 
 def test_pk326_one_or_two_loads_are_no_curve() -> None:

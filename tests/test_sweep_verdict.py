@@ -23,12 +23,14 @@ from layers.layer3_sweep.model import (
     Accuracy,
     Counts,
     DeviceUse,
+    HostUse,
     Latency,
     Quantile,
     SweepPass,
     Timing,
 )
 from layers.layer3_sweep.points import scope_of
+from perfkit.cli.sweep_view import show_sweep
 from tests.sweep_builders import client, curve_passes, sweep_pass
 
 LINEAR = {1: 10, 2: 20, 4: 40, 8: 80}
@@ -98,8 +100,20 @@ def test_a_sweep_whose_client_was_the_limit_is_invalid() -> None:
 
 def test_a_sweep_without_a_pass_is_invalid_and_says_so() -> None:
     verdict = result([]).verdict
-    assert (verdict.word, verdict.exit_code) == ("undecided", Exit.INVALID)
+    assert (verdict.headline, verdict.exit_code) == ("VOID", Exit.INVALID)
     assert verdict.because == "there is no pass"
+    lost = result([], lost=["1 at a time, repeat 1: only-failures: 200 requests failed in a row"]).verdict
+    assert "only-failures" in lost.because and "at least two points" not in lost.next_step
+
+
+def test_passes_that_are_all_void_are_shown_as_void(capsys: pytest.CaptureFixture[str]) -> None:
+    busy = HostUse(1.0, None, 1, 10, others_share=0.9)
+    show_sweep(result(curve_passes(LINEAR, repeats=2, host=busy)))
+    printed = capsys.readouterr().out
+    assert printed.startswith("VOID")
+    rows = [line.split() for line in printed.splitlines() if line.endswith("  void")]
+    assert [row[:2] for row in rows] == [[str(n), str(r)] for n in LINEAR for r in (1, 2)]
+    assert "these numbers stand for nothing" in printed
 
 
 def test_a_void_repeat_leaves_its_point_and_its_numbers_stay() -> None:
@@ -138,7 +152,7 @@ def test_guards_on_the_whole_weaken_the_verdict() -> None:
 def test_a_void_guard_on_the_whole_leaves_no_verdict_and_no_finding() -> None:
     wrong = Checked("PK341", "arms-differ", Effect.VOID, True, "other model in the control")
     told = judge(analyse(whole(PLATEAU)), beside=[wrong])
-    assert (told.verdict.word, told.verdict.exit_code) == ("undecided", Exit.INVALID)
+    assert (told.verdict.word, told.verdict.exit_code) == ("void", Exit.INVALID)
     assert told.verdict.because == "other model in the control" and told.findings == []
     assert told.sections["points"] and told.measurements
 

@@ -62,6 +62,9 @@ CANNOT_SET = (
 LEAST_LEFT_S = 0.05
 """A pass that was cut with less of its time left stands as it is."""
 
+TOLD = "it was told to end"
+"""Why a sweep ended that was interrupted."""
+
 Parts = Sequence[Sequence[RequestRecord]]
 """The records of each part of a pass."""
 
@@ -193,7 +196,7 @@ class Sweep:
 
     def _why_end(self) -> str:
         if self.told():
-            return "it was told to end"
+            return TOLD
         budget_s = self.plan.time_budget_s
         if budget_s is not None and time.monotonic() - self.began_s >= budget_s:
             return f"its time budget of {budget_s:g} s was used up"

@@ -9,17 +9,21 @@ from typing import Any
 
 import msgspec
 
+from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.folder import is_records
 from layers.evidence.guard import apply_guards
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
+from layers.evidence.verdict import Exit, Verdict
 from layers.layer3_sweep.analyse import EACH_CELL, EACH_CURVE, analyse
 from layers.layer3_sweep.assemble import Assembled, arms_of, assemble
 from layers.layer3_sweep.calibration import Floor
+from layers.layer3_sweep.collect import TOLD
 from layers.layer3_sweep.guards_grid import ARMS_GUARDS
 from layers.layer3_sweep.judge import judge
 from layers.layer3_sweep.named_points import Slo
 from layers.layer3_sweep.protocol import SweepPlan
+from layers.layer3_sweep.refused import with_refusal
 from layers.layer3_sweep.studies import STUDIES
 from layers.layer3_sweep.study_judge import judge_study
 from layers.layer3_sweep.sweep_folder import as_json
@@ -57,12 +61,26 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
     )
     beside = apply_guards(ARMS_GUARDS, arms_of(found))
     result = judge(analysis, beside=beside) if study is None else judge_study(study, analysis, beside)
+    if not any(p.stands for curve in analysis.curves for p in curve.points):
+        result = replace(result, verdict=_with_refusal(result.verdict, ran.plan, found))
+    if ran.why == TOLD:
+        result = replace(result, verdict=_interrupted(result.verdict))
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
 
 
 def records_among(artifacts: Sequence[Artifact]) -> list[Path]:
     """Those of the files that hold a sweep's requests, an attempt a line."""
     return [path for one in artifacts if is_records(path := Path(one.path))]
+
+
+def _with_refusal(verdict: Verdict, plan: SweepPlan, found: Assembled) -> Verdict:
+    records = (r for parts in found.records.values() for one in parts for r in one.records)
+    return with_refusal(verdict, records, plan.endpoint.name, endpoint_for(plan.endpoint).path)
+
+
+def _interrupted(verdict: Verdict) -> Verdict:
+    """What was recorded is judged; the exit code says that it is not all."""
+    return replace(verdict, exit_code=Exit.INTERRUPTED, next_step="perfkit sweep --resume goes on with it")
 
 
 def _section(ran: Ran, found: Assembled) -> dict[str, Any]:

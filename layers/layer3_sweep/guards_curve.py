@@ -38,9 +38,16 @@ def _no_fit(facts: CurveFacts) -> Outcome:
     return Outcome(not usl.fits, usl.because)
 
 
-def _few_points(facts: CurveFacts) -> Outcome:
+def _few_points(facts: CurveFacts) -> Outcome | None:
+    """Of a curve of which nothing stands, what took its passes out says it all."""
+    stand = sum(point.stands for point in facts.curve.points)
+    if not stand:
+        return None
     loads = ", ".join(f"{at(point):g}" for point in facts.within)
-    text = f"{counted(len(facts.within), 'load')} within the budget of failures"
+    failed = stand > len(facts.within)
+    text = (
+        f"{counted(len(facts.within), 'load')} {'within the budget of failures' if failed else 'that stand'}"
+    )
     return Outcome(len(facts.within) < LEAST_POINTS, f"{text}: {loads}" if loads else text)
 
 

@@ -2,7 +2,7 @@
 
 The verdict is the class of the curve of the server under test; of a grid, that of the cell with the highest
 throughput. Guards that void a pass took it out already and do not void the rest. Where no pass is left there
-is no verdict: `client-limited` where the client was why, else `undecided`, and the exit code says invalid.
+is no verdict: `client-limited` where the client was why, else `void`, and the exit code says invalid.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ from layers.layer3_sweep.sections import sections
 
 UNCONCLUDED = {CurveClass.UNDECIDED: Exit.NO_CONCLUSION, CurveClass.CLIENT_LIMITED: Exit.INVALID}
 """Classes that are no conclusion about the server, and what they exit with; all others are one."""
+VOID, NOTHING_RAN = "void", "there is no pass"
+LOST_TOLD = 2
+"""Reasons of a sweep without a pass that its verdict tells; its section lists all."""
+STEP_LOST = "see that the server answers one request of this kind, then sweep again"
+STEP_NOTHING = "a load of at least two points"
 
 
 def judge(
@@ -128,7 +133,7 @@ def _why_void(title: str, fired: Sequence[Checked]) -> str:
 def _void(analysis: SweepAnalysis, guards: Sequence[Checked]) -> Verdict:
     fired = [c for c in guards if c.fired and c.effect is Effect.VOID]
     late = any(curve.word is CurveClass.CLIENT_LIMITED for curve in analysis.curves)
-    word = CurveClass.CLIENT_LIMITED if late else CurveClass.UNDECIDED
-    because = why_void(fired) or "there is no pass"
-    step = f"perfkit explain {fired[0].code}" if fired else "a load of at least two points"
+    word = CurveClass.CLIENT_LIMITED if late else VOID
+    because = why_void(fired) or first_few(analysis.lost, LOST_TOLD) or NOTHING_RAN
+    step = f"perfkit explain {fired[0].code}" if fired else STEP_LOST if analysis.lost else STEP_NOTHING
     return Verdict(word, False, because, Exit.INVALID, step)

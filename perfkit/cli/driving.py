@@ -44,20 +44,16 @@ def driven_load(
     adapter: GenericAdapter, url: str, driving: Driving, headers: Mapping[str, str], folder: Path
 ) -> DrivenLoad | None:
     """The load, if one is to be driven; of the bundled engine's server what its pipeline takes."""
-    from layers.collectors.load.endpoints.registry import ENDPOINTS
     from layers.collectors.load.plan import EndpointChoice
     from layers.layer3_sweep.driven import DrivenLoad
-    from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+    from perfkit.cli.usual_load import pipeline_of, usual_data, usual_endpoint
 
     if driving.concurrency is None:
         return None
     info = adapter.info()
-    pipeline = str(info.settings.get("pipeline", ""))
-    endpoint = driving.endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
-    if endpoint not in ENDPOINTS:
-        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
-    usual = ENGINE_DATA.get(pipeline) if ENGINE_ENDPOINT.get(pipeline) == endpoint else None
-    data = driving.data or usual or ("audio" if endpoint == "transcriptions" else "text")
+    pipeline = pipeline_of(adapter, info)
+    endpoint = usual_endpoint(pipeline, driving.endpoint)
+    data = driving.data or usual_data(pipeline, endpoint)
     model = driving.model or (info.models[0] if info.models else "")
     choice = EndpointChoice(endpoint, model, options=dict(driving.fields))
     return DrivenLoad(folder / "load", url, headers, choice, data, driving.concurrency)

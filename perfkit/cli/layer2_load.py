@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from layers.collectors.load.endpoints.registry import ENDPOINTS, endpoint_for
+from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.plan import EndpointChoice, Extent, Load, LoadPlan
-from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.layer2_stacks.own_load import LONGEST_S, OwnLoad
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.sweep_folder import keep_items
 from layers.layer3_sweep.target import target_for
-from parsers.errors import UsageError
-from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
+from perfkit.cli.usual_load import pipeline_of, usual_data, usual_endpoint
 
 PART = "layer2"
 WARMUP_S = 2.0
@@ -38,14 +36,10 @@ def own_load(
 ) -> OwnLoad:
     """The load, not yet begun; UsageError for an endpoint or a data set that there is not."""
     info = adapter.info() if adapter is not None else None
-    pipeline = str(info.settings.get("pipeline", "")) if isinstance(adapter, BundledAdapter) and info else ""
-    named = endpoint or ENGINE_ENDPOINT.get(pipeline, "chat")
-    if named not in ENDPOINTS:
-        raise UsageError(f"--endpoint {named}: there are {', '.join(ENDPOINTS)}")
-    usual = "audio" if named == "transcriptions" else "text"
-    engines = ENGINE_DATA.get(pipeline, usual) if ENGINE_ENDPOINT.get(pipeline) == named else usual
+    pipeline = pipeline_of(adapter, info)
+    named = usual_endpoint(pipeline, endpoint)
     chosen = EndpointChoice(named, model or (info.models[0] if info is not None and info.models else ""))
-    items = data_set(data or engines, folder / "sound")
+    items = data_set(data or usual_data(pipeline, named), folder / "sound")
     endpoint_for(chosen).check(items.warmup(PART))
     plan = LoadPlan(
         folder=folder / "load",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layers.collectors.load.endpoints.registry import ENDPOINTS
 from layers.collectors.load.plan import EndpointChoice, Timeouts
 from layers.layer3_sweep.subject import Subject, require_engine
 from layers.layer5_regression.collection_plan import AA, A, ArmPlan, B, CollectionPlan
 from layers.layer5_regression.grid import concurrencies, grid
 from parsers.errors import UsageError
+from perfkit.cli.usual_load import ENGINE_ENDPOINT, usual_endpoint
 
 ENGINE_DATA = {
     ("tts", "tiny"): "text:long-heavy,words=2-8,same,items=24",
@@ -22,7 +22,6 @@ ENGINE_DATA = {
 """As long as the models of the bundled engine take: longer than sweeps ask."""
 USUAL_DATA = {"transcriptions": "audio:long-heavy,seconds=8-30,plain,items=48"}
 LONG_TEXT = "text:long-heavy,words=200-1500,same,items=48"
-ENGINE_ENDPOINT = {"asr": "transcriptions", "tts": "speech"}
 TTS, SMALL = "tts", "small"
 
 
@@ -60,9 +59,7 @@ def plan_of(wanted: Wanted) -> CollectionPlan:
     """The plan; UsageError for what cannot be."""
     _check(wanted)
     a, b = _arms(wanted)
-    endpoint = wanted.endpoint or ENGINE_ENDPOINT.get(_pipeline(wanted), "chat")
-    if endpoint not in ENDPOINTS:
-        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
+    endpoint = usual_endpoint(_pipeline(wanted), wanted.endpoint)
     streams = (False, True) if wanted.stream is None else (wanted.stream,)
     return CollectionPlan(
         arms=(a, b, replace(a, name=AA)) if wanted.repeat_a else (a, b),

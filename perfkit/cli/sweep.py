@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from perfkit.cli import options, output
@@ -56,6 +57,7 @@ def sweep(
     from perfkit.cli.sweep_plan import DEFAULT_REPEATS, Wanted, plan_of, study_of, subject_of
     from perfkit.cli.sweep_run import resume_latest, run_new
     from perfkit.cli.sweep_view import show_sweep
+    from perfkit.cli.usual_load import pipeline_at
 
     started = datetime.now(UTC)
     promised, headers = ask.slos(slo), ask.pairs("--header", header)
@@ -105,6 +107,8 @@ def sweep(
                 processes=client_processes,
                 samplers=samplers,
             )
+            if server is not None and launch is None:
+                wanted = replace(wanted, answering=pipeline_at(server, headers))
             how = {"anew": calibrate, "own_cap": wanted.own_cap}
             ran = run_new(plan_of(wanted), investigation, headers, told.is_set, **how)
     result, artifacts = conclude(ran, promised)

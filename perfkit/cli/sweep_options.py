@@ -53,7 +53,8 @@ Endpoint = Annotated[
     typer.Option(
         "--endpoint",
         metavar="NAME",
-        help="chat, completions, speech, transcriptions, sglang-generate or template.",
+        help="chat, completions, speech, transcriptions, sglang-generate or template. If not given: what the "
+        "bundled engine's pipeline takes, else chat.",
     ),
 ]
 Model = Annotated[
@@ -67,7 +68,12 @@ Field = Annotated[
 ]
 Data = Annotated[
     str | None,
-    typer.Option("--data", metavar="SET", help="text, audio or a file; see docs/sweep.md for its options."),
+    typer.Option(
+        "--data",
+        metavar="SET",
+        help="text, audio or a file; see docs/sweep.md for its options. If not given: audio for "
+        "transcriptions, else text; of lengths that the bundled engine takes, where that is swept.",
+    ),
 ]
 Repeats = Annotated[
     int | None,

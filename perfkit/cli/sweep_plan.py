@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layers.collectors.load.endpoints.registry import ENDPOINTS
 from layers.collectors.load.plan import (
     AfterShed,
     Arrivals,
@@ -22,15 +21,13 @@ from layers.layer3_sweep.subject import Subject, require_engine
 from layers.layer5_regression.grid import concurrencies
 from parsers.errors import UsageError
 from perfkit.cli.sweep_options import checked
+from perfkit.cli.usual_load import usual_data, usual_endpoint
 
 DEFAULT_REPEATS = 3
 DEFAULT_SECONDS = 10.0
 DEFAULT_CAP = 64
 DRAIN_S = 60.0
 S_PER_MINUTE = 60.0
-ENGINE_DATA = {"asr": "audio:uniform,seconds=1-3", "tts": "text:uniform,words=3-8,same"}
-"""Lengths that every size of the bundled engine's models takes; no cache of it knows equal texts."""
-ENGINE_ENDPOINT = {"asr": "transcriptions", "tts": "speech"}
 TTS = "tts"
 """The bundled engine's pipeline where none is named."""
 
@@ -61,6 +58,8 @@ class Wanted:
     processes: int | None
     samplers: bool
     concurrency: str | None = None
+    answering: str = ""
+    """The pipeline of the bundled engine's server that runs already, as it says."""
 
     @property
     def own_cap(self) -> bool:
@@ -68,11 +67,11 @@ class Wanted:
         return self.max_concurrency is None and self.concurrency is None and not self.rates
 
     @property
-    def pipeline(self) -> str | None:
-        """Of the bundled engine."""
+    def pipeline(self) -> str:
+        """Of the bundled engine; empty for another server."""
         options = self.subject.engine
         if options is None:
-            return None
+            return self.answering
         named = [one.rpartition("=")[2] for one in options if "pipeline=" in one]
         return named[-1] if named else TTS
 
@@ -100,9 +99,7 @@ def subject_of(
 
 def plan_of(wanted: Wanted) -> SweepPlan:
     """The plan; UsageError for what cannot be."""
-    endpoint = wanted.endpoint or ENGINE_ENDPOINT.get(wanted.pipeline or "", "chat")
-    if endpoint not in ENDPOINTS:
-        raise UsageError(f"--endpoint {endpoint}: there are {', '.join(ENDPOINTS)}")
+    endpoint = usual_endpoint(wanted.pipeline, wanted.endpoint)
     if wanted.path and not wanted.path.startswith("/"):
         raise UsageError(f"--path {wanted.path}: a path begins with /")
     return SweepPlan(
@@ -111,7 +108,7 @@ def plan_of(wanted: Wanted) -> SweepPlan:
         endpoint=EndpointChoice(
             endpoint, wanted.model or "", wanted.path, wanted.stream, dict(wanted.fields)
         ),
-        data=wanted.data or _usual_data(wanted, endpoint),
+        data=wanted.data or usual_data(wanted.pipeline, endpoint),
         loads=_loads(wanted),
         repeats=wanted.repeats,
         extent=_extent(wanted),
@@ -141,12 +138,6 @@ def study_of(
 
 def _budget_s(minutes: float | None) -> float | None:
     return None if minutes is None else checked("--minutes", minutes) * S_PER_MINUTE
-
-
-def _usual_data(wanted: Wanted, endpoint: str) -> str:
-    if wanted.pipeline is not None and endpoint == ENGINE_ENDPOINT[wanted.pipeline]:
-        return ENGINE_DATA[wanted.pipeline]
-    return "audio" if endpoint == "transcriptions" else "text"
 
 
 def _loads(wanted: Wanted) -> tuple[Load, ...]:

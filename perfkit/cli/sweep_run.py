@@ -6,6 +6,7 @@ Progress is a line on stderr for each pass that ended, and a moving one on a ter
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ from layers.layer3_sweep.sweep_folder import JOURNAL, latest_folder, new_folder,
 from layers.layer3_sweep.target import require_listening
 from parsers.errors import PerfkitError
 from perfkit import __version__
+from perfkit.cli.investigate_progress import left_text
 from perfkit.cli.messages import complain, say
 
 SAMPLERS_S = 3.0
@@ -153,7 +155,11 @@ def _announced(plan: SweepPlan, folder: Path) -> str:
         starts = -(-starts_of(plan, study) * passes // len(keys))
         about_s += starts * START_S
         said = f"{counted(len(plan.cells), 'cell')}, {said}, {counted(starts, 'start')} of the engine"
-    return f"{said}: about {max(1, round(about_s / S_PER_MINUTE))} min"
+    about = f"about {max(1, round(about_s / S_PER_MINUTE))} min"
+    drains = (
+        "longer where answers are slow: a pass warms up with as many requests as are in flight, and waits "
+    )
+    return f"{said}: {about}; {drains}up to {extent.drain_s:g} s for the last ones"
 
 
 @dataclass(slots=True)
@@ -163,17 +169,21 @@ class Lines:
     plan: SweepPlan
     move: Callable[[str], None]
     _place: str = field(default="")
+    _began: dict[int, float] = field(default_factory=dict)
+    _left: str = field(default="")
 
     def begins(self, key: PassKey, number: int, total: int, processes: int) -> None:
         of = f", {processes} load processes" if processes > 1 else ""
         self._place = f"{number:>{len(str(total))}}/{total}  {self.plan.name_of(key)}{of}"
+        self._began.setdefault(number, time.monotonic())
+        self._left = _left(self._began, number, total, time.monotonic())
         self.move(self._place)
 
     def moves(self, progress: Progress) -> None:
         part = "measuring" if progress.measuring else "warming up"
         now = f"{progress.elapsed_s:.0f} s, {progress.in_flight} in flight"
         done = f"{progress.ok} served, {progress.shed} shed, {progress.failed} failed"
-        self.move(f"{self._place}: {part}, {now}, {done}")
+        self.move(f"{self._place}: {part}, {now}, {done}{self._left}")
 
     def ended(self, key: PassKey, found: Tally, part: Part) -> None:
         self.move("")
@@ -185,6 +195,15 @@ class Lines:
 
     def says(self, text: str) -> None:
         say(text)
+
+
+def _left(began: Mapping[int, float], number: int, total: int, now: float) -> str:
+    """What is left, if it takes as long as what ran; nothing before a pass has ended."""
+    ran = number - min(began)
+    if ran < 1:
+        return ""
+    left_s = (now - began[min(began)]) / ran * (total - number + 1)
+    return f"; {left_text(left_s)}"
 
 
 @contextmanager

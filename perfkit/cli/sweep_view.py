@@ -20,6 +20,7 @@ Entry = Mapping[str, Any]
 FIRST_OUTPUT = ("ttft_ms", "first_audio_ms")
 CURVES_SHOWN = 12
 LOST_SHOWN = 3
+VOID_SHOWN = 24
 
 
 class Shown(NamedTuple):
@@ -44,6 +45,8 @@ def show_sweep(result: Result) -> None:
         _show_usl(curve)
         _show_laws(curve)
         _show_others(result, curve)
+    else:
+        _show_void(result.sections["points"])
     _show_lost(result)
     show_checks(result.guards)
     show_footer(result, result.guards)
@@ -65,6 +68,25 @@ def _show_points(points: Sequence[Entry], control: Sequence[Entry]) -> None:
     output.line("times in ms; n: repeats; sd: over them; failed: shed or not served (?: untold)")
     if any("void" in row for row in rows):
         output.line("void: see the checks below; all repeats of that load were taken out")
+
+
+def _show_void(points: Sequence[Entry]) -> None:
+    """Where nothing stands: every pass with what it counted, so that it is seen what was taken out."""
+    passes = [p for p in points if p["repeat"] is not None]
+    if not passes:
+        return
+    rows = [_void_row(p) for p in passes[:VOID_SHOWN]]
+    output.line()
+    output.show(output.table(["load", "repeat", "req/s", "served", "failed", ""], rows, right=range(5)))
+    if len(passes) > VOID_SHOWN:
+        output.line(f"and {len(passes) - VOID_SHOWN} more passes: --json lists all")
+    output.line("void: taken out by the checks below; these numbers stand for nothing")
+
+
+def _void_row(p: Entry) -> list[str]:
+    load = f"{p.get('concurrency') or p.get('rate_per_s'):g}"
+    counts = [str(p.get("ok", "-")), _failed(p) or "-"]
+    return [load, str(p["repeat"]), number(p.get("throughput_rps")), *counts, "void"]
 
 
 def _columns(load: str, control: Sequence[Entry]) -> list[Shown]:

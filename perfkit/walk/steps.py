@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from perfkit.cli.sweep_plan import ENGINE_DATA, ENGINE_ENDPOINT
 from perfkit.walk.model import Candidate, Part, Profile
 from perfkit.walk.subject import Investigated
 
@@ -32,15 +31,7 @@ def arguments_of(
     loads = ",".join(map(str, profile.concurrencies))
     amount = [f"--concurrency={loads}", f"--repeats={profile.sweep_repeats}"]
     passes = [f"--seconds={profile.sweep_s:g}", f"--warmup={profile.warmup_s:g}"]
-    return [*at, *amount, *passes, *_engines(whom), *whom.load_options()]
-
-
-def _engines(whom: Investigated) -> list[str]:
-    """What the bundled engine's pipeline takes: a sweep of a server that runs takes it for a chat model."""
-    if not whom.is_bundled:
-        return []
-    usual = {"endpoint": ENGINE_ENDPOINT[whom.pipeline], "data": ENGINE_DATA[whom.pipeline]}
-    return [f"--{name}={value}" for name, value in usual.items() if name not in whom.options]
+    return [*at, *amount, *passes, *whom.load_options()]
 
 
 def _of_change(part: Part, profile: Profile, whom: Investigated, candidate: Candidate) -> list[str]:

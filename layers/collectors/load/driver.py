@@ -25,7 +25,7 @@ from layers.collectors.load.connection import Connection
 from layers.collectors.load.connections import Connections
 from layers.collectors.load.exchange import Exchange
 from layers.collectors.load.flight import Count, Flight
-from layers.collectors.load.outcomes import outcome_of_status
+from layers.collectors.load.outcomes import error_text, outcome_of_status
 from layers.collectors.load.plan import AfterShed, LoadPlan, ShedRule
 from layers.collectors.load.records import Outcome, Phase
 from layers.collectors.load.stock import Stock
@@ -212,7 +212,8 @@ class Driver(ABC):
             return
         self._failures = self._failures + 1 if counted is Count.FAILED else 0
         if self._failures >= self._hopeless:
-            what = exchange.error or f"{outcome} {exchange.status or ''}".strip()
+            said = error_text(b"".join(exchange.parts)) if outcome is Outcome.HTTP_ERROR else ""
+            what = exchange.error or " ".join(filter(None, (outcome, str(exchange.status or ""), said)))
             self.stop(Why.ONLY_FAILURES, f"{self._failures} requests failed in a row; the last one: {what}")
 
     def _send_again(self, exchange: Exchange) -> None:
