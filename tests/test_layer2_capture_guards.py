@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from layers.evidence.guard import Checked, Effect
@@ -10,7 +12,7 @@ from layers.evidence.verdict import Exit
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.judge import judge
 from layers.layer2_stacks.model import Capture, Mode, ModeFrom
-from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
+from layers.layer2_stacks.recording import Ended, LoadEvidence, ThreadCpu
 from parsers.loss import Loss
 from parsers.pyspy_raw import REST_OF_TORN, RUN_THROUGH
 from parsers.stack_model import Frame, Stack, ThreadName
@@ -122,6 +124,12 @@ def test_pk207_a_target_that_ended() -> None:
     )
     assert effect(exited, "PK207") is Effect.DIRECTIONAL and effect(stopped, "PK207") is Effect.NOTE
     assert not fires(capture(*SOUND), "PK207")
+    late = replace(recording(), ended_how=Ended.LATE)
+    ours = fires(
+        capture(*SOUND, log=said(499, "py-spy> Stopped sampling because Control-C pressed"), recording=late),
+        "PK207",
+    )
+    assert ours and "perfkit ended py-spy (stopped late)" in ours.message and "Control-C" not in ours.message
 
 
 @pytest.mark.parametrize(("wall_s", "found"), [(26.4, None), (60.0, Effect.VOID), (12.0, Effect.NOTE)])

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from layers.layer2_stacks.judge import judge
+from layers.layer2_stacks.model import Mode
+from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
 from parsers.stack_model import Stack, ThreadName
+from perfkit.cli.layer2_view import show_layer2
 from tests.command_runs import run
 from tests.golden_text import assert_golden
-from tests.stack_builders import said, stack, write_raw
+from tests.stack_builders import capture, captures, recording, said, stack, write_raw
 
 LOOP = "Scheduler.event_loop_normal /srv/app/scheduler.py 646"
 ITEM = f"{LOOP};Sampler.next_tokens /srv/app/sampler.py 88"
@@ -65,3 +69,19 @@ def test_two_sets_compared(capsys: pytest.CaptureFixture[str]) -> None:
     after = [idle(f"after_{n}.raw", 232 + n, 0) for n in range(3)]
     shown = printed(capsys, *after, "--compare", *before, "--mode", "idle")
     assert_golden("layer2_compared.txt", shown)
+
+
+def test_the_wait_for_a_cpu_stands_beside_its_time_and_ten_ticks_make_no_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ours = ThreadCpu(7, "MainThread", 2.0, 11.0, 25.0)
+    how = recording(load=LoadEvidence("the server's counters", 40, 8.0, None), threads=(ours,))
+    looks = captures(3, stack(ITEM, 400), stack(QUEUE, 99), recording=how)
+    lock = capture(stack(HASH, 10), mode=Mode.GIL, recording=how, log=said(10))
+    show_layer2(judge([*looks, lock]))
+    out, _ = capsys.readouterr()
+    words = " ".join(out.split())
+    assert "waits for a CPU 44.0 %, on one 8.0 % (the kernel's count, 4 captures)" in words
+    assert "10 ticks where it holds the interpreter's lock (--gil): too few for its lines" in words
+    assert "batch.py:31" not in words and "sampler.py:88" in words
+    assert "PK234" in words and "ruled out" not in words

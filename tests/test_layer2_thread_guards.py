@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from layers.evidence.guard import Checked, Effect
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit
 from layers.layer2_stacks.judge import judge
 from layers.layer2_stacks.model import Capture, Mode
 from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
 from layers.layer2_stacks.waits import SHM_BROADCAST
 from parsers.stack_model import Stack, ThreadName
-from tests.stack_builders import LOOP, MAIN, capture, captures, recording, stack
+from tests.stack_builders import LOOP, MAIN, capture, captures, recording, said, stack
 
 OTHER = ThreadName("8", "watchdog")
 QUEUE = f"{LOOP};Queue.get queue.py 171;Condition.wait threading.py 327"
@@ -164,6 +166,29 @@ def test_pk228_the_kernel_counts_otherwise(on_cpu_s: float, fires: bool) -> None
     found = checked(of, "PK228")
     assert found and found.fired is fires and "100.0 % by stacks" in found.message
     assert checked(three(*BUSY, mode=Mode.ACTIVE), "PK228") is None
+
+
+def test_pk234_a_thread_that_waited_for_a_core() -> None:
+    """The same stacks: what the thread computes is ruled out only where it had a core to compute on."""
+    lines = (stack(f"{LOOP};f /srv/a/engine.py 2", 400), stack(f"{LOOP};burn /srv/a/engine.py 14", 99))
+    load = LoadEvidence("the server's counters", 40, 8.0, None)
+
+    def judged(waiting_s: float) -> Result:
+        ours = ThreadCpu(7, "MainThread", 4.5 - waiting_s / 4, waiting_s, 25.0)
+        other = ThreadCpu(8, "watchdog", 0.0, 20.0, 25.0)
+        how = recording(load=load, threads=(ours, other))
+        seen = captures(3, *lines, recording=how)
+        return judge([*seen, *captures(3, lines[1], mode=Mode.ACTIVE, recording=how, log=said(99))])
+
+    free, taken = judged(1.0), judged(11.0)
+    guards = [next(g for g in one.guards if g.code == "PK234") for one in (free, taken)]
+    assert [(g.fired, g.effect) for g in guards] == [(False, Effect.DIRECTIONAL), (True, Effect.DIRECTIONAL)]
+    assert "waited for one for 44.0 % (6 captures)" in guards[1].message
+    assert taken.sections["thread"]["core_wait"]["waiting"] == pytest.approx(0.44)
+    assert (free.verdict.word, taken.verdict.word) == ("blocked", "blocked")
+    assert taken.verdict.exit_code == Exit.NO_CONCLUSION
+    assert [f.negative for f in free.findings].count(True) == 1
+    assert not any(f.negative for f in taken.findings)
 
 
 def test_pk229_several_loops_of_an_engine() -> None:

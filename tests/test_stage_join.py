@@ -131,6 +131,20 @@ def test_stages_of_the_bundled_engine_that_share_a_thread_are_known() -> None:
     assert found.thread == "decode" and "known to serve prefill" in found.by
 
 
+@pytest.mark.parametrize(
+    ("completed", "in_flight", "joins"),
+    [(None, None, False), (0, 0.0, False), (0, None, False), (12, None, True), (0, 3.0, True)],
+)
+def test_a_recording_in_which_nobody_saw_a_request_is_joined_with_no_ledger(
+    completed: int | None, in_flight: float | None, joins: bool
+) -> None:
+    load = {"source": "s", "completed": completed, "in_flight_mean": in_flight, "cpu_share": 0.2}
+    recorded = {"attempts": [{"load": load}, {"load": None}]}
+    found = joined(ledger(), {**stacks(scope("asr", 7)), "recording": recorded})
+    assert (found.thread == "asr") is joins
+    assert ("nobody saw a request" in found.why_not) is not joins
+
+
 def test_a_target_that_perfkit_recorded_stands_for_scopes_without_process() -> None:
     of_stacks = {**stacks(scope("asr")), "target": {"pid": 7, "namespace_pid": 7}}
     assert joined(ledger(), of_stacks).thread == "asr"

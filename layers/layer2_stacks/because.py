@@ -50,7 +50,7 @@ def _waits(reading: Reading) -> str:
 def _off_cpu(reading: Reading) -> str:
     runs = f"{_runs(reading)}, limit {limit(BUSY_LIMIT)}"
     if reading.idle is not None:
-        return f"{runs}; it is most at {_first(reading)}{_waiting_there(reading)}"
+        return f"is most at {_first(reading)}{_waiting_there(reading)}; it {runs}"
     return f"{runs}; where it is the rest, no capture without --idle tells"
 
 

@@ -96,8 +96,10 @@ def stacks_lost(facts: CaptureFacts) -> Outcome:
 def ended_early(facts: CaptureFacts) -> Outcome | None:
     if facts.capture.log is None and facts.capture.recording is None:
         return None
-    stopped = facts.told.stopped
-    text = f"{stopped or 'nothing stopped it'}, {counted(facts.ticks, 'tick')}"
+    stopped, recording = facts.told.stopped, facts.capture.recording
+    by_us = bool(stopped) and stopped != EXITED and recording is not None
+    who = f"perfkit ended py-spy ({recording.ended_how})" if by_us and recording is not None else stopped
+    text = f"{who or 'nothing stopped it'}, {counted(facts.ticks, 'tick')}"
     return Outcome(bool(stopped), text, None if stopped == EXITED else Effect.NOTE)
 
 

@@ -12,7 +12,7 @@ from layers.layer2_stacks.choice import is_loop_scope
 from layers.layer2_stacks.facts import CaptureFacts, Facts
 from layers.layer2_stacks.flags import GIL, IDLE
 from layers.layer2_stacks.frames import STANDARD_LIBRARY, package
-from layers.layer2_stacks.kernel_cpu import kernel_share, running_share
+from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_share
 from layers.layer2_stacks.model import Row, WaitKind
 from layers.layer2_stacks.words import BLOCKED_LIMIT, STANDS_OUT, deciding, poorest
 from parsers.stack_model import Frame
@@ -21,6 +21,9 @@ ENTRY_LIMIT = 0.98
 """perfkit's choice: blocking captures have it in every stack."""
 KERNEL_LIMIT = 0.15
 """perfkit's choice: three times the idle leak; two windows of 25 s of one service differ by less."""
+NO_CORE_LIMIT = 0.20
+"""perfkit's choice, of the thread's time: on a machine with a free core that much of it would be something
+else, and every share with it."""
 SECOND_CALLER = 0.10
 """perfkit's choice, of a line's hits: less hardly changes what the line costs."""
 WAITS_ALL_THE_TIME = 0.95
@@ -189,6 +192,15 @@ def kernel_disagrees(facts: Facts) -> Outcome | None:
         return None
     text = f"on a CPU or waiting for one: {pct(stacks)} by stacks, {pct(kernel)} by the kernel"
     return Outcome(abs(kernel - stacks) > KERNEL_LIMIT, text)
+
+
+def no_core(facts: Facts) -> Outcome | None:
+    wait = core_wait(facts)
+    if wait is None:
+        return None
+    text = f"by the kernel's count the thread was on a CPU for {pct(wait.on_cpu)} of the time and waited for "
+    text += f"one for {pct(wait.waiting)} ({counted(wait.captures, 'capture')})"
+    return Outcome(wait.waiting > NO_CORE_LIMIT, text)
 
 
 def several_workers(facts: Facts) -> Outcome:

@@ -17,6 +17,7 @@ from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
 from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
 from layers.layer2_stacks.guards_capture import NO_LOG
+from layers.layer2_stacks.guards_thread import NO_CORE
 from layers.layer2_stacks.model import Row, ScopeAnalysis, Share
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.wording import called_from, counts, interval, line
@@ -49,7 +50,7 @@ def findings_of(
     if judged is None:
         return []
     found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
-    return [*found.verdict(), *found.ruled_out(), *found.lines(guards)]
+    return [*found.verdict(), *found.ruled_out(no_core=NO_CORE.fired_in(guards)), *found.lines(guards)]
 
 
 def _judged(
@@ -78,8 +79,10 @@ class _Found:
         kind = FindingKind.VERDICT
         yield self._finding(because(self.reading), next_step(self.reading), *shares, *tops, kind=kind)
 
-    def ruled_out(self) -> Iterator[Finding]:
-        """What the verdict says is not worth a look."""
+    def ruled_out(self, *, no_core: bool) -> Iterator[Finding]:
+        """What the verdict says is not worth a look; what a thread that had no core computes is not told."""
+        if self.word is Word.BLOCKED and no_core:
+            return
         kind, main, on_cpu = FindingKind.CONSEQUENCE, self.reading.main, self.reading.on_cpu
         idle, named_share = self.reading.idle, named.WAITING
         if self.word is Word.BLOCKED and mostly_waits(self.reading):

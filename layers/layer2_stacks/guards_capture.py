@@ -106,12 +106,13 @@ STACKS_LOST = Guard(
 
 ENDED_EARLY = Guard(
     code="PK207",
-    name="target-ended",
+    name="ended-early",
     layer="layer2",
     effect=Effect.DIRECTIONAL,
     sees="A capture that is shorter than asked, and an exit code of 0.",
     cause="The process ended while it was recorded: the last ticks are of its end, not of its service.",
-    detection="py-spy stopped because the process exited; a note where Ctrl-C stopped it.",
+    detection="py-spy stopped because the process exited; a note where somebody else ended "
+    "py-spy: Ctrl-C, or perfkit because it took too long.",
     remedy="Record a process that stays; look into its log for why it ended.",
     source="py-spy exits with 0 then (0.3.14 to 0.4.3).",
     check=checks.ended_early,

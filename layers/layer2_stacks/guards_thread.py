@@ -6,7 +6,13 @@ from layers.evidence.guard import Effect, Guard
 from layers.evidence.strength_table import STACKS_MIN_CAPTURES, STACKS_MIN_TICKS
 from layers.evidence.wording import limit
 from layers.layer2_stacks import checks_thread as checks
-from layers.layer2_stacks.checks_thread import ENTRY_LIMIT, KERNEL_LIMIT, SECOND_CALLER, WAITS_ALL_THE_TIME
+from layers.layer2_stacks.checks_thread import (
+    ENTRY_LIMIT,
+    KERNEL_LIMIT,
+    NO_CORE_LIMIT,
+    SECOND_CALLER,
+    WAITS_ALL_THE_TIME,
+)
 from layers.layer2_stacks.facts import Facts
 from layers.layer2_stacks.words import STANDS_OUT
 
@@ -257,8 +263,24 @@ COPIES = Guard(
     check=checks.copies,
 )
 
+NO_CORE = Guard(
+    code="PK234",
+    name="no-core-free",
+    layer="layer2",
+    effect=Effect.DIRECTIONAL,
+    sees="A thread that is on a CPU little, and lines that seem to hold it.",
+    cause="Others had the cores: the load client, the profiler, another service, a limit of the container. "
+    "The thread wanted to run, and stood at a line until it could.",
+    detection="The kernel's own count (schedstat) of the thread's time in a run queue is above "
+    f"{limit(NO_CORE_LIMIT)} of the captures.",
+    remedy="Free cores, raise the container's CPU limit or send the load from another machine (perfkit "
+    "preflight --watch tells who takes them), and record again.",
+    source="Linux Documentation/scheduler/sched-stats.rst: the second field is time waiting on a runqueue.",
+    check=checks.no_core,
+)
+
 THREAD_GUARDS: tuple[Guard[Facts], ...] = (
     *(LOAD_NOT_KNOWN, INHERITED_LOOP, THREADS_NOT_RECORDED, SHORT_FILE_NAMES, SEVERAL_MODES, FEW_TICKS),
     *(CAPTURES_DISAGREE, SEVERAL_CALLERS, WRONG_PROCESS, PROFILERS_DIFFER, BUSY_SPIN, TORN_STACKS),
-    *(WORK_OR_WAIT, KERNEL_DISAGREES, SEVERAL_WORKERS, MODES_CONTRADICT, COPIES),
+    *(WORK_OR_WAIT, KERNEL_DISAGREES, SEVERAL_WORKERS, MODES_CONTRADICT, COPIES, NO_CORE),
 )

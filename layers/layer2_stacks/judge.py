@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
@@ -23,7 +25,7 @@ from layers.layer2_stacks.findings import findings_of
 from layers.layer2_stacks.findings_compare import comparison_findings, over_time_findings
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
 from layers.layer2_stacks.guards_thread import THREAD_GUARDS
-from layers.layer2_stacks.kernel_cpu import kernel_share, running_share
+from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_share
 from layers.layer2_stacks.measurements import thread_measurements
 from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.reading import Reading
@@ -63,6 +65,8 @@ def judge(
     if reading is None:
         return Result(COMMAND, _void(weighed), guards, sections=told)
     facts = Facts(tuple(weighed.sound), weighed.analyses, reading)
+    if (wait := core_wait(facts)) is not None:
+        told["thread"]["core_wait"] = msgspec.to_builtins(wait)
     of_thread = apply_guards(THREAD_GUARDS, facts)
     concerning = [*_of_sound(weighed), *more_guards, *of_thread]
     artifacts = [artifact_of(c.capture) for c in weighed.sound]

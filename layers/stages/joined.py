@@ -26,6 +26,7 @@ SAME_TIME_S = 3600.0
 SERVED_BY = {"prefill": ("decode",), "preprocess": ("build",), "preprocessing": ("build",)}
 """Threads that serve stages of other names: the bundled engine decodes and prefills on one thread, and build
 workers preprocess (docs/engine.md)."""
+UNDER_LOAD = "perfkit layer2 --server URL --load N"
 LOOP = "loop of an engine"
 """In the words of Layer 2: one thread schedules and runs all that its process serves."""
 ORDER = list(Strength)
@@ -70,7 +71,19 @@ def join(sides: Sides) -> Joined | None:
     joined = Joined(held["stage"], waits, _ledger_text(run, held, waits=waits))
     if (apart := _apart_s(sides)) is not None and apart > SAME_TIME_S:
         return _not(joined, f"ledger and stacks were recorded {apart / 3600:.1f} hours apart")
+    if not _saw_requests(sides.stacks):
+        return _not(joined, f"nobody saw a request while the stacks were recorded: {UNDER_LOAD}")
     return _with_thread(joined, run, sides)
+
+
+def _saw_requests(stacks: Entry) -> bool:
+    """Whether somebody counted a request during a recording of perfkit's own; of files that were found
+    nothing is known, and their guards say so."""
+    recording = stacks.get("recording")
+    if recording is None:
+        return True
+    loads = [attempt["load"] for attempt in recording["attempts"] if attempt["load"]]
+    return any((one["completed"] or 0) > 0 or (one["in_flight_mean"] or 0.0) > 0.0 for one in loads)
 
 
 def _chosen(ledger: Entry) -> Entry | None:

@@ -13,6 +13,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.wording import place
+from layers.layer2_stacks.words import STANDS_OUT
 from perfkit.cli import output
 from perfkit.cli.joining import show_joined
 from perfkit.cli.layer2_live_view import show_recording
@@ -46,7 +47,10 @@ def show_layer2(result: Result) -> None:
     if thread is not None:
         _show_thread(thread, scopes)
         for scope in (s for s in scopes if s["chosen"]):
-            _show_lines(scope)
+            if scope["mode"] != thread["mode"] and scope["smallest_visible"] > STANDS_OUT:
+                _show_too_few(scope)
+            else:
+                _show_lines(scope)
         for suspect in result.sections.get("suspects", []):
             output.paragraph("suspect", f"{suspect['place']}: {suspect['words']}")
         _show_look(result)
@@ -70,6 +74,10 @@ def _show_thread(thread: Entry, scopes: Sequence[Entry]) -> None:
     told = [f"waits {_interval(thread['waiting'])}"] if thread["mode"] == "idle" else []
     told += [f"works on a CPU {_interval(thread['on_cpu'])}"] if "on_cpu" in thread else []
     told += [f"holds the lock {_interval(thread['holds_lock'])}"] if "holds_lock" in thread else []
+    if "core_wait" in thread:
+        wait = thread["core_wait"]
+        by = f"the kernel's count, {counted(wait['captures'], 'capture')}"
+        told.append(f"waits for a CPU {pct(wait['waiting'])}, on one {pct(wait['on_cpu'])} ({by})")
     if told:
         output.paragraph("its time", "; ".join(told))
 
@@ -109,6 +117,14 @@ def _show_lines(scope: Entry) -> None:
     for leaf in (leaf for leaf in leaves[:WAITS_EXPLAINED] if "wait" in leaf and leaf["callers"]):
         callers = (f"{_end_of(one['name'], CALLER_CHARACTERS)} {one['n']:,}" for one in leaf["callers"])
         output.paragraph("for", f"{PurePath(leaf['where']).name} is called by {first_few(callers)} (ticks)")
+
+
+def _show_too_few(scope: Entry) -> None:
+    """Of a mode beside the verdict's: a table of single ticks would look like one of shares."""
+    least = f"one below {100 * scope['smallest_visible']:.2g} % would not have been seen"
+    output.line()
+    ticks = counted(scope["ticks"], "tick")
+    output.paragraph(scope["mode"], f"{ticks} {HEADS[scope['mode']]}: too few for its lines, {least}")
 
 
 def _where(leaf: Entry, characters: int = WHERE_CHARACTERS) -> str:
