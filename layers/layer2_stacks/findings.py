@@ -50,7 +50,11 @@ def findings_of(
     if judged is None:
         return []
     found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
-    return [*found.verdict(), *found.ruled_out(no_core=NO_CORE.fired_in(guards)), *found.lines(guards)]
+    return [
+        *found.verdict(),
+        *found.ruled_out(no_core=NO_CORE.fired_in(guards) is not None),
+        *found.lines(guards),
+    ]
 
 
 def _judged(
