@@ -73,6 +73,15 @@ def server_roots(url: str) -> list[str]:
     return roots_of(processes, holders)
 
 
+def seen_roots(url: str) -> list[str]:
+    """As `server_roots`; nothing where a proxy, another machine's or another user's process listens, whose
+    state cannot be seen from here."""
+    try:
+        return server_roots(url)
+    except UsageError:
+        return []
+
+
 def roots_of(processes: Mapping[int, Process], holders: Collection[int]) -> list[str]:
     """What stands for the server that these processes listen for."""
     tags = {processes[pid].launch for pid in holders if processes[pid].launch}

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Protocol, Self
@@ -43,6 +44,7 @@ from layers.layer3_sweep.protocol import (
     too_much,
 )
 from layers.layer3_sweep.recorded import part_records
+from layers.layer3_sweep.silence import Silence
 from layers.layer3_sweep.subject import Served, serving
 from layers.layer3_sweep.surround import Surround
 from layers.layer3_sweep.sweep_folder import JOURNAL, keep_items, part_folder, samples_folder, server_log
@@ -228,9 +230,12 @@ class Sweep:
         self.done.take(part)
         self.journal.begins(part)
         self.watcher.begins(key, number, total, plan.processes)
+        silence = Silence(running.served.roots, plan.timeouts.first_byte_s, self.watcher.says)
         with running.surround.around(samples_folder(plan.folder)):
-            run = run_load(plan, self._watch)
+            run = run_load(plan, partial(self._watch, silence))
         ended = replace(part, ended=_ended(run), error=_error(run))
+        if silence.why and not self.told():
+            ended = replace(ended, ended=Why.SERVER_GONE, error=silence.why)
         if ended.whole and (how := running.served.ended()):
             ended = replace(ended, ended=Why.SERVER_GONE, error=how)
         found = tally([*chain(*earlier), *run.records])
@@ -261,9 +266,9 @@ class Sweep:
         losses: list[Loss] = []  # they are told when the sweep is read back
         return [part_records(self.folder, part, losses) for part in self.done.of(key)]
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, silence: Silence, progress: Progress) -> bool:
         self.watcher.moves(progress)
-        return not self.told()
+        return not (self.told() or silence.look(progress))
 
     def _load_plan(self, part: Part, running: Running, extent: Extent, earlier: Parts) -> LoadPlan:
         plan, key = self.plan, part.key

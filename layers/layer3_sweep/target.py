@@ -6,7 +6,9 @@ import socket
 from collections.abc import Mapping
 
 from layers.collectors.load.plan import Target
-from layers.collectors.servers import PORTS, server_address
+from layers.collectors.servers import PORTS, seen_roots, server_address
+from layers.collectors.stacks.standing import standing_still
+from layers.evidence.wording import first_few
 from parsers.errors import InvalidMeasurement, UsageError
 
 VERSION_PATHS = ("", "/", "/v1", "/v1/")
@@ -17,12 +19,15 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 def require_listening(url: str) -> None:
-    """InvalidMeasurement where nothing can be connected to at this address."""
+    """InvalidMeasurement where nothing can be connected to at this address, or where a process of the server
+    is stopped: the kernel takes connections for it all the same."""
     target = target_for(url, {})
     try:
         socket.create_connection((target.address, target.port), CONNECT_TIMEOUT_S).close()
     except OSError as error:
         raise InvalidMeasurement(f"{url}: {error.strerror or error}: is the server running?") from error
+    if standing := standing_still(seen_roots(url)):
+        raise InvalidMeasurement(f"{url}: nothing is sent: {first_few(map(str, standing))}")
 
 
 def target_for(url: str, headers: Mapping[str, str]) -> Target:

@@ -175,7 +175,7 @@ def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) 
 
 def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], bool]) -> Service:
     """What is named: started if need be, its processes, its counters, the load that it is to have."""
-    from layers.collectors.servers import service_roots
+    from layers.collectors.servers import seen_roots, service_roots
     from layers.collectors.stacks.standing import standing_still
     from layers.layer2_stacks.collect_live import Service
     from layers.layer3_sweep.subject import Subject, serving
@@ -190,22 +190,11 @@ def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], 
         roots = tuple(service_roots([wanted.pid], None))
     else:
         roots = tuple(service_roots([], url))
-    way = roots if wanted.pid is None or url is None else (*roots, *_seen_roots(url))
+    way = roots if wanted.pid is None or url is None else (*roots, *seen_roots(url))
     if standing := standing_still(way):  # nothing is asked of a server that cannot answer
         return Service(roots, wanted.pid, standing=standing)
     adapter = adapter_of(url, wanted.headers) if url is not None else None
     return Service(roots, wanted.pid, adapter, _load(wanted, url, folder, adapter, told, way))
-
-
-def _seen_roots(url: str) -> list[str]:
-    """What stands for the server at an address beside a process that was named: nothing where a proxy,
-    another machine's or another user's process listens, whose state cannot be seen from here."""
-    from layers.collectors.servers import server_roots
-
-    try:
-        return server_roots(url)
-    except UsageError:
-        return []
 
 
 def adapter_of(url: str, headers: dict[str, str]) -> GenericAdapter | None:

@@ -54,6 +54,7 @@ def sweep(
     Example: perfkit sweep --server http://127.0.0.1:8000 --max-concurrency 64
     """
     from layers.layer3_sweep.conclude import conclude, records_among
+    from layers.layer3_sweep.target import require_listening
     from perfkit.cli.sweep_plan import DEFAULT_REPEATS, Wanted, plan_of, study_of, subject_of
     from perfkit.cli.sweep_run import resume_latest, run_new
     from perfkit.cli.sweep_view import show_sweep
@@ -108,6 +109,7 @@ def sweep(
                 samplers=samplers,
             )
             if server is not None and launch is None:
+                require_listening(server)
                 wanted = replace(wanted, answering=pipeline_at(server, headers))
             how = {"anew": calibrate, "own_cap": wanted.own_cap}
             ran = run_new(plan_of(wanted), investigation, headers, told.is_set, **how)
