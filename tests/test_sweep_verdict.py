@@ -114,6 +114,9 @@ def test_passes_that_are_all_void_are_shown_as_void(capsys: pytest.CaptureFixtur
     rows = [line.split() for line in printed.splitlines() if line.endswith("  void")]
     assert [row[:2] for row in rows] == [[str(n), str(r)] for n in LINEAR for r in (1, 2)]
     assert "these numbers stand for nothing" in printed
+    wrong = Checked("PK341", "arms-differ", Effect.VOID, True, "other model in the control")
+    show_sweep(judge(analyse(whole(PLATEAU)), beside=[wrong]))
+    assert "stand for nothing" not in capsys.readouterr().out
 
 
 def test_a_void_repeat_leaves_its_point_and_its_numbers_stay() -> None:

@@ -73,7 +73,7 @@ def _show_points(points: Sequence[Entry], control: Sequence[Entry]) -> None:
 def _show_void(points: Sequence[Entry]) -> None:
     """Where nothing stands: every pass with what it counted, so that it is seen what was taken out."""
     passes = [p for p in points if p["repeat"] is not None]
-    if not passes:
+    if not passes or not all(p["void"] for p in passes):  # a study has no one curve
         return
     rows = [_void_row(p) for p in passes[:VOID_SHOWN]]
     output.line()
