@@ -79,9 +79,8 @@ def test_a_server_that_is_stopped_in_the_middle_ends_the_pass_and_the_sweep(
     assert part.ended == Why.SERVER_GONE and f"process {pid} is stopped" in part.error
 
 
-def at(elapsed_s: float, **counts: int) -> Progress:
-    ended = [counts.get(name, 0) for name in ("ok", "shed", "failed")]
-    return Progress(elapsed_s, 4, *ended, measuring=False)
+def at(elapsed_s: float, ok: int = 0, shed: int = 0, failed: int = 0) -> Progress:
+    return Progress(elapsed_s, sent=4, ok=ok, shed=shed, failed=failed, measuring=False)
 
 
 def test_what_is_waited_for_is_said_and_silence_ends_the_pass() -> None:
