@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.host_source import Look
 from layers.collectors.server_adapters.metrics import ServerMeans
+from layers.collectors.stacks.thread_cpu import CpuLook
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.evidence.verdict import Exit
 from layers.layer1_gpu_busy.collect_profile import Profiled
 from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
+from layers.layer1_gpu_busy.profile_host import (
+    HostBeside,
+    HostLook,
+    WaitedForCore,
+    between_looks,
+    look_at_host,
+)
 from tests.command_runs import document, run
 from tests.control_servers import Page, control_server, models
 from tests.engine_servers import Server, serving
@@ -174,6 +183,39 @@ def test_pk185_tells_a_profile_that_was_ended() -> None:
         assert told is not None and told.fired is cut and told.message == "2.0 s of 5 s"
 
 
+@pytest.mark.parametrize(
+    ("foreign", "waited", "fired", "words"),
+    [
+        (0.1, 0.05, False, "others kept 0.1 of 4 cores busy"),
+        (1.0, 0.05, True, "others kept 1 of 4 cores busy"),
+        (0.1, 0.45, True, "thread device of process 9 waited for a CPU for 45.0 % of the profile"),
+        (None, 0.45, True, "45.0 %"),
+    ],
+)
+def test_pk186_a_server_that_had_no_core(
+    foreign: float | None, waited: float, fired: bool, words: str
+) -> None:
+    host = HostBeside(4, foreign, WaitedForCore(9, "device", waited))
+    told = of(replace(PROFILED, host=host), "PK186")
+    assert told is not None and (told.fired, told.effect) == (fired, Effect.DIRECTIONAL)
+    assert words in told.message
+    assert of(PROFILED, "PK186") is None, "of a server that is not seen nothing is said"
+
+
+def test_what_waited_between_two_looks_is_the_servers_own() -> None:
+    def look(busy: int, ours: int, waited_ns: int) -> HostLook:
+        threads = {7: CpuLook(busy, {7: ("main", 0, 0), 8: ("device", 0, waited_ns)})}
+        return HostLook(Look(0, 2, 2 * busy, busy, ours, None), threads)
+
+    assert between_looks(None, look(1, 1, 1)) is None
+    found = between_looks(look(0, 0, 0), look(1000, 250, 600))
+    assert found is not None and found.longest is not None
+    assert (found.cores, found.foreign_cores) == (2, 0.75)
+    assert (found.longest.pid, found.longest.thread) == (7, "device")
+    assert found.longest.share == pytest.approx(0.6)
+    assert look_at_host([]) is None
+
+
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Server]:
     with serving() as running:
@@ -198,6 +240,7 @@ def test_the_bundled_engine_profiles_itself_under_load(
         speaking.join()
     assert made["profile"]["kind"] == "sample-engine" and made["devices"][0]["events"] > 0
     assert made["verdict"]["word"] in ("host-bound", "device-bound", "undecided")
+    assert made["profile"]["host"]["cores"] >= 1 and made["profile"]["host"]["longest"]["share"] >= 0
     assert made["profile"]["batches"].keys() <= {"ar", "vocoder"}
 
 

@@ -18,6 +18,7 @@ from layers.collectors.event_recording import ProfileRecording
 from layers.collectors.server_adapters.adapter import MetricsSample, ServerCallFailed
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.metrics import ServerMeans, server_means
+from layers.layer1_gpu_busy.profile_host import HostBeside, between_looks, look_at_host, roots_here
 from layers.layer3_sweep.driven import Driven, DrivenLoad
 from parsers.errors import InvalidMeasurement, UsageError
 
@@ -31,7 +32,8 @@ NS_PER_S = 1e9
 @dataclass(frozen=True, slots=True)
 class Profiled:
     """One profile. `traces` are whole and on this machine; `beside`: what the server said of itself meanwhile
-    (None: no page of metrics came); `without`: why; `driven`: perfkit's own load, if there was one."""
+    (None: no page of metrics came); `without`: why; `driven`: perfkit's own load, if there was one; `host`:
+    whether the server had its cores (None: its processes are not seen from here)."""
 
     url: str
     kind: str
@@ -43,6 +45,7 @@ class Profiled:
     beside: ServerMeans | None
     without: str
     driven: Driven | None = None
+    host: HostBeside | None = None
 
 
 def checked_profile(seconds: float) -> float:
@@ -72,9 +75,10 @@ def record_profile(
     if load is not None:
         load.warm_up(lambda: not told.is_set())
     with ProfileRecording(adapter, folder, run) as recording:
-        began_ns = time.monotonic_ns()
+        roots = roots_here(adapter.caller.base)
+        host, began_ns = look_at_host(roots), time.monotonic_ns()
         driven = looks.during(seconds, load, told, step)
-        ended_ns = time.monotonic_ns()
+        ended_ns, host_after = time.monotonic_ns(), look_at_host(roots)
     return Profiled(
         url=adapter.caller.base,
         kind=adapter.kind,
@@ -86,6 +90,7 @@ def record_profile(
         beside=server_means(adapter, looks.pages, began_ns, ended_ns),
         without=looks.problem,
         driven=driven,
+        host=between_looks(host, host_after),
     )
 
 

@@ -261,13 +261,15 @@ IDLE_WHILE_QUEUED = Guard(
     layer="layer1",
     effect=Effect.DIRECTIONAL,
     sees="A low busy ratio although the host is far ahead of the device.",
-    cause="The device waited for something that is not the host: an event of another stream, another rank, "
-    "a host function, the profiler's own buffer flush. Or it did not wait at all, and the profiler lost "
+    cause="The device waited for something that is not the launching thread: an event of another stream, "
+    "another rank, a host function, the profiler's own buffer flush; or, where the device is emulated on the "
+    "host, its process had no core to run on. Or it did not wait at all, and the profiler lost "
     "what ran, such as a part of a graph's replay.",
     detection=f"A host-bound ratio, and more than {limit(QUEUED_SHARE)} of the idle time is ended by "
     "operations whose launch call had returned before it, with a queue that is not empty at the median "
     "launch.",
-    remedy="Look at the largest gaps and what ended them; record all ranks; measure without a tracer "
+    remedy="Look at the largest gaps and what ended them; record all ranks; see whether others took the "
+    "host's cores (PK186, perfkit preflight --watch); measure without a tracer "
     "(nvidia-smi dmon, dcgmi dmon) to see whether the gaps exist without the profiler.",
     source="NVIDIA Nsight Systems guidance on queue time; an A100 training trace in the HTA collection: "
     "35.6 % busy with a median of 820 operations queued.",

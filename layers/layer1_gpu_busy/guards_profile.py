@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard, Outcome
-from layers.evidence.wording import counted
+from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.collect_profile import Profiled
+from layers.preflight.watch import FOREIGN_CPU_SHARE
+
+WAITED_LIMIT = 0.20
+"""perfkit's choice, of the profile, as for stacks (PK234): what is in a run queue launches nothing."""
 
 
 def _idle(profiled: Profiled) -> Outcome | None:
@@ -22,6 +26,23 @@ def _idle(profiled: Profiled) -> Outcome | None:
 
 def _cut_short(profiled: Profiled) -> Outcome:
     return Outcome(profiled.cut_short, f"{profiled.lasted_s:.1f} s of {profiled.asked_s:g} s")
+
+
+def _no_core(profiled: Profiled) -> Outcome | None:
+    host = profiled.host
+    if host is None or (host.foreign_cores is None and host.longest is None):
+        return None
+    said, fired = list[str](), False
+    if host.foreign_cores is not None:
+        said.append(f"others kept {host.foreign_cores:.2g} of {counted(host.cores, 'core')} busy")
+        fired |= host.foreign_cores >= FOREIGN_CPU_SHARE * host.cores
+    if (one := host.longest) is not None:
+        whose = f"thread {one.thread} of process {one.pid}"
+        said.append(
+            f"{whose} waited for a CPU for {pct(one.share)} of the profile, the longest of the server's"
+        )
+        fired |= one.share > WAITED_LIMIT
+    return Outcome(fired, "; ".join(said))
 
 
 IDLE_PROFILED = Guard(
@@ -52,4 +73,23 @@ PROFILE_CUT_SHORT = Guard(
     check=_cut_short,
 )
 
-PROFILE_GUARDS: tuple[Guard[Profiled], ...] = (IDLE_PROFILED, PROFILE_CUT_SHORT)
+NO_CORE_PROFILED = Guard(
+    code="PK186",
+    name="profiled-without-cores",
+    layer="layer1",
+    effect=Effect.DIRECTIONAL,
+    sees="A device that idles between operations that had long been launched, or a low busy ratio.",
+    cause="Others kept the host's cores busy, or the server, the load client and the profiler were more than "
+    "the cores there are: the launching thread stood in a run queue. A device that is emulated on the host's "
+    "cores stands there as well.",
+    detection=f"{limit(FOREIGN_CPU_SHARE)} of the cores or more busy with what is not ours over the "
+    "profile (/proc/stat), or a thread of the server that waited for a CPU for more than "
+    f"{limit(WAITED_LIMIT)} of it (schedstat). Not checked where the server's processes are not "
+    "seen from here.",
+    remedy="Free cores, or send the load from another machine; perfkit preflight --watch tells who takes "
+    "them.",
+    source="Linux Documentation/scheduler/sched-stats.rst; PK022 and PK181 say the same of other runs.",
+    check=_no_core,
+)
+
+PROFILE_GUARDS: tuple[Guard[Profiled], ...] = (IDLE_PROFILED, PROFILE_CUT_SHORT, NO_CORE_PROFILED)

@@ -15,8 +15,8 @@ BY_CAUSE = {
     Cause.SYNC: "the line that waits: torch.cuda.set_sync_debug_mode, or stacks with --idle",
     Cause.COPY: "the copy that blocks: pinned memory and non_blocking, or keep the value on the device",
     Cause.NOTHING_SUBMITTED: "what the launching thread waited for: whether there is load, and what holds it",
-    Cause.QUEUED: "first find what the device waited for: the host was ahead of it (perfkit explain "
-    f"{IDLE_WHILE_QUEUED.code})",
+    Cause.QUEUED: "first find what the device waited for: in most of its idle time the work had been "
+    f"launched, so the launching thread is not the first suspect (perfkit explain {IDLE_WHILE_QUEUED.code})",
     Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",
 }
 """What each chief cause of idle time leads to."""

@@ -138,6 +138,7 @@ def profile_section(found: Profiled) -> AddedSection:
         "batches": beside.get("batches", {}),
         "pages": beside.get("n", 0),
         "load": msgspec.to_builtins(found.driven) if found.driven is not None else None,
+        "host": msgspec.to_builtins(found.host) if found.host is not None else None,
     }
     return AddedSection("profile", content, lambda: _show(found, content), leads=True)
 
