@@ -90,12 +90,13 @@ def curve_passes(
 ) -> list[SweepPass]:
     """Passes of a closed loop with these throughputs; latency as Little's law has it.
 
-    Each repeat is `drift` faster than the one before; odd ones lie `spread` above and even ones below.
+    Each repeat is `drift` faster than the one before; `spread` lies above and below, in turn from repeat to
+    repeat and from load to load: no repeat is faster as a whole.
     """
     made = []
     for repeat in range(repeats):
-        for n, base in rates.items():
-            rate = base * (1 + drift) ** repeat * (1 + spread * (1, -1)[repeat % 2])
+        for place, (n, base) in enumerate(rates.items()):
+            rate = base * (1 + drift) ** repeat * (1 + spread * (1, -1)[(repeat + place) % 2])
             timings = {Timing.E2E: latency(1000 * n / rate, 1000)}
             own: dict[str, Any] = {"timings": timings, "devices": devices(n), **other}
             made.append(sweep_pass(n, repeat=repeat + 1, throughput_rps=rate, **own))
