@@ -140,8 +140,22 @@ def test_a_target_that_dies_in_its_first_capture_is_void(capsys: pytest.CaptureF
     assert made["verdict"]["exit_code"] == 4
 
 
-def kill_in_first_capture(pid: int) -> None:
-    """Once py-spy has taken the first look of it."""
+def test_a_process_that_is_stopped_during_the_recording_voids_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(LISTENER) as (front, line):
+        engine = int(line.split()[0])
+        stopper = threading.Thread(target=kill_in_first_capture, args=(front, engine, signal.SIGSTOP))
+        stopper.start()
+        options = ("--seconds", "3", "--repeats", "1", "--no-gil", "--rate", "20")
+        made = document(capsys, "layer2", "--pid", str(front), *options)
+        stopper.join()
+    assert fired(made)["PK252"] == "void"
+    assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("void", 4)
+    assert made["verdict"]["next_step"] == f"let it go on: kill -CONT {engine}"
+    assert made["captures"] != [] and made["findings"] == []
+
+
+def kill_in_first_capture(pid: int, other: int | None = None, how: int = signal.SIGKILL) -> None:
+    """Once py-spy has taken the first look of it: the process itself, or another one."""
 
     def begun() -> bool:
         options = [word for profiler in profilers_on(pid) for word in _argv(profiler)]
@@ -149,7 +163,7 @@ def kill_in_first_capture(pid: int) -> None:
         return any(log.exists() and b"Sampling process" in log.read_bytes() for log in logs)
 
     wait_for(begun, "there is no first capture")
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid if other is None else other, how)
 
 
 def test_an_interrupted_recording_says_so_and_leaves_nobody_behind(tmp_path: Path) -> None:

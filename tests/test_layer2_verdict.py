@@ -317,3 +317,14 @@ def test_a_thread_that_was_never_found_on_a_cpu_is_blocked() -> None:
     elsewhere = stack("main /srv/a/m.py 1;step /srv/a/m.py 9", 290, ThreadName("99", "MainThread"))
     other = [*watched(3, *beside_a_still_pool(300)), *watched(3, elsewhere, mode=Mode.ACTIVE)]
     assert judge(other, choice=Choice(thread="pool-20")).verdict.word == "undecided", "another process"
+
+
+def test_a_thread_of_a_process_that_hardly_ran_is_to_be_recorded_under_load_first() -> None:
+    """By its CPU time alone: who holds the lock is not the question yet."""
+    idle = recording(load=LoadEvidence("/proc", None, None, 0.004))
+    held = stack(f"{FULL};Condition.wait threading.py 327", 499)
+    result = judge(captures(3, held, recording=idle))
+    assert (result.verdict.word, result.verdict.exit_code) == ("blocked", Exit.NO_CONCLUSION)
+    assert result.verdict.next_step == "record under load first: perfkit layer2 --server URL --load N"
+    busy = recording(load=LoadEvidence("s", 40, 8.0, 0.9))
+    assert "who holds the lock" in judge(captures(3, held, recording=busy)).verdict.next_step

@@ -21,7 +21,7 @@ from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.sampling import ServerSampling
 from layers.collectors.stacks.candidates import Chosen, choose
 from layers.collectors.stacks.load_evidence import cpu_share, of_counters, of_cpu, of_records
-from layers.collectors.stacks.obstacles import Looker
+from layers.collectors.stacks.obstacles import Looker, stopped
 from layers.collectors.stacks.process_facts import machine_of
 from layers.collectors.stacks.profiler import find_profiler
 from layers.collectors.stacks.session import CUT, Follow, SessionPlan, record_session
@@ -108,6 +108,7 @@ def record_live(service: Service, chosen: Chosen, looker: Looker, plan: SessionP
         ran = record_session(looker.profiler, facts, dict(chosen.candidate.names), plan, follow)
     attempts = tuple(_with_load(attempt, service, sampling) for attempt in ran.attempts)
     live = replace(live, cost=ran.cost, attempts=attempts, cut_short=ran.cut_short)
+    live = replace(live, obstacles=_stopped_since(service, facts.pid))
     captures, unread = _read(attempts)
     problems = tuple(sampling.problems) if sampling is not None else ()
     return Live(live, captures, tuple(_artifacts(attempts)), (*unread, *problems))
@@ -117,6 +118,11 @@ def _obstacles(service: Service, chosen: Chosen) -> tuple[Obstacle, ...]:
     """What stands against recording the process; and against all of it, where one of its tree is stopped."""
     found = (*chosen.candidate.refused, *service.standing, *standing_still(service.roots))
     return tuple(dict.fromkeys(found))
+
+
+def _stopped_since(service: Service, target: int) -> tuple[Obstacle, ...]:
+    """Processes of the tree that stand still behind the captures; of the target itself each capture tells."""
+    return tuple(one for one in standing_still(service.roots) if one != stopped(target))
 
 
 def _processes(service: Service) -> list[int]:

@@ -23,7 +23,7 @@ from layers.layer2_stacks.comparison import compare_weighed
 from layers.layer2_stacks.facts import Facts
 from layers.layer2_stacks.findings import findings_of
 from layers.layer2_stacks.findings_compare import comparison_findings, over_time_findings
-from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
+from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS, IDLE_SERVER
 from layers.layer2_stacks.guards_thread import THREAD_GUARDS
 from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_share
 from layers.layer2_stacks.measurements import thread_measurements
@@ -35,6 +35,7 @@ from layers.layer2_stacks.weigh import Weighed, weigh
 from layers.layer2_stacks.words import Word, word_of
 
 COMMAND = "layer2"
+UNDER_LOAD = "record under load first: perfkit layer2 --server URL --load N"
 
 
 def judge(
@@ -92,11 +93,12 @@ def _verdict(reading: Reading, guards: Sequence[Checked]) -> Verdict:
         first = next(g for g in guards if g.fired and g.effect is Effect.VOID)
         return Verdict(Word.VOID, False, f"{first.message} ({first.title})", Exit.INVALID, next_step(reading))
     word = word_of(reading)
+    step = UNDER_LOAD if IDLE_SERVER.fired_in(guards) else next_step(reading)
     concluded = word is not Word.UNDECIDED
     doubted = any(g.fired and g.effect is Effect.DIRECTIONAL for g in guards)
     reached = Exit.OK if concluded else Exit.NO_CONCLUSION
     code = exit_code_for(reached, guards, directional=concluded and doubted)
-    return Verdict(word, concluded and doubted, because(reading), code, next_step(reading))
+    return Verdict(word, concluded and doubted, because(reading), code, step)
 
 
 def _void(weighed: Weighed) -> Verdict:

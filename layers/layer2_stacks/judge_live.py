@@ -36,6 +36,8 @@ def judge_live(
     if captures:
         result = judge(captures, target=live.target, choice=choice, unread=unread, more_guards=guards)
         result = replace(result, sections=result.sections | {"recording": recording_section(live)})
+        if live.obstacles:  # found behind the captures: what a thread waits for says nothing then
+            result = replace(result, verdict=replace(result.verdict, next_step=live.obstacles[0].fix))
     else:
         result = _nothing(live, guards, unread)
     if live.cut_short:
