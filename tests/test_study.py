@@ -28,6 +28,7 @@ from layers.layer3_sweep.studies import (
 from layers.layer3_sweep.study import Compared, compared
 from layers.layer3_sweep.study_judge import judge_study
 from parsers.errors import UsageError
+from perfkit.cli.sweep_view import show_sweep
 from tests.study_builders import level, ran, unified_is_slow
 
 
@@ -169,3 +170,16 @@ def test_every_study_has_a_twin_for_each_value_that_is_not_the_reference(name: s
     rest = {n: math.prod(len(v) for m, v in study.settings.items() if m != n) for n in study.settings}
     expected = len(study.mixes) * sum(others[n] * rest[n] for n in study.settings)
     assert len(of(study, ran(study, level)).comparisons) == expected
+
+
+def test_tables_of_a_study_are_tables_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every row says of which cell it is, and none falls apart into a line for each of its cells."""
+    result = judged(SCHEDULING, ran(SCHEDULING, unified_is_slow))
+    show_sweep(result)
+    lines = capsys.readouterr().out.splitlines()
+    heads = [n for n, line in enumerate(lines) if line.split()[:1] == ["cell"]]
+    mixes = result.sections["study"]["mixes"]
+    assert len(heads) == 2 * len(mixes) and max(map(len, lines)) <= 80
+    for head, until, mix in zip(heads[::2], heads[1::2], mixes, strict=True):
+        numbered = [n for line in lines[head:until] for n in line.split()[:1] if n.isdigit()]
+        assert numbered == [str(n) for n in range(1, len(mix["cells"]) + 1)]

@@ -22,6 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol, Self
 
+from layers.collectors.busy_others import BusyOthers
 from layers.collectors.load.driver import Why
 from layers.collectors.load.item import DataSet
 from layers.collectors.load.plan import EndpointChoice, Extent, LoadPlan
@@ -31,6 +32,7 @@ from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerIn
 from layers.collectors.server_adapters.bundled import BundledAdapter, NeedsRestart
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.registry import adapter_for
+from layers.layer3_sweep.at_once import void_at_once
 from layers.layer3_sweep.journal import Answering, Done, Journal, Part, read_journal
 from layers.layer3_sweep.protocol import (
     CONTROL,
@@ -183,6 +185,7 @@ class Sweep:
     mixes: Mapping[str, DataSet] = field(default_factory=dict)
     tallies: dict[PassKey, Tally] = field(default_factory=dict)
     gone: dict[tuple[int, str], str] = field(default_factory=dict)
+    void_told: bool = False
     began_s: float = field(default_factory=time.monotonic)
 
     def run(self) -> str:
@@ -231,6 +234,7 @@ class Sweep:
         self.journal.begins(part)
         self.watcher.begins(key, number, total, plan.processes)
         silence = Silence(running.served.roots, plan.timeouts.first_byte_s, self.watcher.says)
+        others = BusyOthers(running.served.roots)
         with running.surround.around(samples_folder(plan.folder)):
             run = run_load(plan, partial(self._watch, silence))
         ended = replace(part, ended=_ended(run), error=_error(run))
@@ -243,10 +247,19 @@ class Sweep:
             self._end(ended, found)
         now = replace(found, served_per_s=tally(run.records).served_per_s)  # without the time between parts
         self.watcher.ended(key, now, ended)
+        if not earlier and not self.told() and self.plan.sample:
+            self._tell_void(void_at_once(plan.folder, key, run.records, others))
         if ended.ended == Why.SERVER_GONE:
             self.gone[key.cell, key.arm] = ended.error
         if any(end.why == Why.NOT_WRITTEN for end in run.ends):
             raise StoreError(f"{_error(run)}: perfkit sweep --resume goes on once that is mended")
+
+    def _tell_void(self, why: Sequence[str]) -> None:
+        for one in why:
+            self.watcher.says(f"    void: {one}")
+        if why and not self.void_told:
+            self.void_told = True
+            self.watcher.says("    Ctrl-C ends the sweep here, and what it has stays: perfkit sweep --resume")
 
     def _server(self, key: PassKey) -> Running:
         running = self.servers.at(key.arm, key.cell)

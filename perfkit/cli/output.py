@@ -133,10 +133,12 @@ def _least_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _one_below_the_other(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Header and cell of every cell, with an empty line between rows."""
+    """Header and cell of every cell that says something, with an empty line between rows."""
     made: list[list[str]] = []
     for row in rows:
-        made += [["", ""]] * bool(made) + [[header, cell] for header, cell in zip(headers, row, strict=False)]
+        made += [["", ""]] * bool(made) + [
+            [header, cell] for header, cell in zip(headers, row, strict=False) if cell
+        ]
     return made
 
 

@@ -21,7 +21,7 @@ def show_study(result: Result) -> None:
     for mix in study["mixes"]:
         _show_mix(mix, study)
     if study["comparisons"]:
-        output.line("x: over the same cell with the reference's value; *: clear of 1, all of them together")
+        output.line("x: over the cell with the reference's value; *: clear of 1, all of them at once")
         output.line("front: no cell of its mix beats it in both; tails of the end to end, in ms")
     for mix in study["mixes"]:
         for law in mix["batch_laws"]:
@@ -32,24 +32,37 @@ def show_study(result: Result) -> None:
 
 def _show_mix(mix: Entry, study: Entry) -> None:
     names, tail = list(study["reference"]), mix["tail"] or "tail"
-    headers = [*names, "req/s", tail, "front", "compared in", "x req/s", f"x {tail}"]
-    rows = [row for cell in mix["cells"] for row in _rows(cell, _of(study, mix["mix"], cell), names)]
+    cells = [_cell(number, cell, names) for number, cell in enumerate(mix["cells"], 1)]
+    compared = [
+        [str(number), c["setting"], _ratio(c["throughput"]), _ratio(c["tail"])]
+        for number, cell in enumerate(mix["cells"], 1)
+        for c in _of(study, mix["mix"], cell)
+    ]
+    titles = [name.replace("_", " ") for name in names]  # long names of settings are broken between words
     output.line()
     output.line(f"{mix['mix']}: {mix['data']}")
-    output.show(output.table(headers, rows, right=range(len(names), len(names) + 2)))
+    numbers = [0, len(names) + 1, len(names) + 2]
+    output.show(output.table(["cell", *titles, "req/s", tail, "front"], cells, right=numbers))
+    if compared:
+        output.line()
+        output.show(output.table(["cell", "compared in", "x req/s", f"x {tail}"], compared, right=[0]))
 
 
 def _of(study: Entry, mix: str, cell: Entry) -> list[Entry]:
     return [c for c in study["comparisons"] if (c["mix"], c["settings"]) == (mix, cell["settings"])]
 
 
-def _rows(cell: Entry, compared: Sequence[Entry], names: Sequence[str]) -> list[list[str]]:
-    """A cell and its comparisons, one a line, the cell's own numbers in the first."""
+def _cell(number: int, cell: Entry, names: Sequence[str]) -> list[str]:
+    """A cell with its number, by which the comparisons below name it: both do not fit into 80 columns."""
     tail = f"{cell['tail_ms']:,.0f}" if cell["tail_ms"] is not None else "-"
-    numbers = [f"{cell['throughput_rps']:.4g}", tail, "yes" if cell["on_front"] else ""]
-    own = [*(cell["settings"].get(name, "") for name in names), *numbers]
-    told = [[c["setting"], _ratio(c["throughput"]), _ratio(c["tail"])] for c in compared] or [["", "", ""]]
-    return [[*(own if place == 0 else [""] * len(own)), *one] for place, one in enumerate(told)]
+    settings = [cell["settings"].get(name, "-") for name in names]
+    return [
+        str(number),
+        *settings,
+        f"{cell['throughput_rps']:.4g}",
+        tail,
+        "yes" if cell["on_front"] else "no",
+    ]
 
 
 def _ratio(found: Entry | None) -> str:
