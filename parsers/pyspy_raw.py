@@ -11,7 +11,6 @@ no samples, as py-spy leaves it behind when nothing was active.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -50,7 +49,7 @@ def read_raw(path: str) -> RecordedStacks:
         sha256, size_bytes = lines.finish()
     finally:
         lines.close()
-    if not _ends_in_line_end(path):
+    if not lines.ended:
         tally.lose(CUT_COUNT, lines.number, 0)
     losses = tally.losses()
     if not stacks and losses:
@@ -65,12 +64,6 @@ def _is_empty(path: str) -> bool:
             return not file.read(1)
     except OSError as error:
         raise UnreadableInput(f"{path}: cannot be opened: {error.strerror or error}") from error
-
-
-def _ends_in_line_end(path: str) -> bool:
-    with open_regular(path) as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
 
 def _added_up(stacks: Iterable[Stack]) -> tuple[Stack, ...]:

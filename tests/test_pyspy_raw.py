@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from parsers.errors import UnreadableInput
 from parsers.pyspy_grammar import read_frame, read_stack, split_count
-from parsers.pyspy_raw import MAX_RECORD_LINES, read_raw
+from parsers.pyspy_raw import CUT_COUNT, MAX_RECORD_LINES, read_raw
 from parsers.stack_model import Frame, ProcessName, RecordedStacks, Stack, ThreadName
 from tests.stack_builders import MAIN, record, stack, write_raw
 
@@ -177,3 +179,14 @@ def test_a_file_cut_inside_its_last_count_is_told(tmp_path: Path) -> None:
     assert cut.samples == 34
     (loss,) = cut.losses
     assert "the last line has no end" in loss.what
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, lambda data: data.decode().encode("utf-16")])
+def test_a_whole_file_is_whole_packed_or_in_utf16_too(
+    tmp_path: Path, packed: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "made.raw"
+    path.write_bytes(packed(b"f (a.py:1);g (b.py:2) 30\n"))
+    assert (read_raw(str(path)).samples, read_raw(str(path)).losses) == (30, ())
+    path.write_bytes(packed(b"f (a.py:1);g (b.py:2) 3"))
+    assert [loss.what for loss in read_raw(str(path)).losses] == [f"line 1: {CUT_COUNT}"]

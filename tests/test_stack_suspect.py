@@ -65,6 +65,12 @@ def test_a_suspect_is_asked_for_in_both_modes_and_is_in_the_document() -> None:
     assert all(m.artifact is not None for m in named), "a report would not pass its lint"
 
 
+def test_a_forked_helper_is_not_below_the_line_that_started_it() -> None:
+    forked = f"{KEYS};_launch /lib/python3.11/multiprocessing/popen_fork.py 71;child /srv/child.py 5"
+    found = suspects(weigh([capture(stack(forked, 100))]), [Place("keys.py"), Place("child.py")])
+    assert [(one.share.hits, one.share.ticks) for one in found] == [(0, 100), (100, 100)]
+
+
 def test_without_a_capture_that_counts_there_is_no_suspect() -> None:
     assert suspects(weigh([capture()]), [Place("keys.py")]) == []
 

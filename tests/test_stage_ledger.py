@@ -254,10 +254,10 @@ def test_the_word_follows_from_the_shares(queue: float, word: Word, tmp_path: Pa
     assert word_of(run) is word and holding(run).stage == "asr"
 
 
-def test_a_residual_that_may_hide_waiting_leaves_it_undecided_and_a_small_one_balanced(
+def test_a_residual_that_may_hide_waiting_or_work_leaves_it_undecided_and_a_small_one_balanced(
     tmp_path: Path,
 ) -> None:
-    def three(rest: int) -> RunLedger:
+    def three(rest: int, work: int = 20) -> RunLedger:
         rows = [
             f"{n},{stage},{event},{n * 30 + at}"
             for n in range(20)
@@ -265,15 +265,17 @@ def test_a_residual_that_may_hide_waiting_leaves_it_undecided_and_a_small_one_ba
                 ("a", "start", 0),
                 ("a", "end", 20),
                 ("b", "start", 20),
-                ("b", "end", 40),
-                ("c", "start", 40 + rest),
-                ("c", "end", 60 + rest),
+                ("b", "end", 20 + work),
+                ("c", "start", 20 + work + rest),
+                ("c", "end", 40 + work + rest),
             )
         ]
-        return ledger(plain_csv(tmp_path / f"{rest}.csv", rows))
+        return ledger(plain_csv(tmp_path / f"{rest}-{work}.csv", rows))
 
     assert word_of(three(5)) is Word.BALANCED
     assert word_of(three(50)) is Word.UNDECIDED
+    assert word_of(three(2, work=36)) is Word.BALANCED
+    assert word_of(three(10, work=36)) is Word.UNDECIDED, "41.9 % of work and 11.6 % that may be as much"
 
 
 PIECES = st.lists(

@@ -19,7 +19,7 @@ from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
 from layers.evidence.wording import counted
 from layers.layer2_stacks.collect import artifact_of
-from layers.layer2_stacks.frames import in_file, short
+from layers.layer2_stacks.frames import cut_fork, in_file, short
 from layers.layer2_stacks.model import Mode, ScopeAnalysis, Share
 from layers.layer2_stacks.scopes import split
 from layers.layer2_stacks.sections import share_entry
@@ -100,7 +100,8 @@ def _suspect(weighed: Weighed, place: Place, mode: Mode, scope: ScopeAnalysis) -
 
 
 def _under(place: Place, seen: Seen) -> bool:
-    return any(map(place.holds, seen.stack.frames))
+    """Whether its stack passes there; what a fork copied from its parent is no place that it passes."""
+    return any(map(place.holds, cut_fork(seen.stack.frames)))
 
 
 def _rank(place: Place, seen: Sequence[Seen]) -> int | None:

@@ -28,9 +28,11 @@ def word_of(run: RunLedger) -> Word:
     waiting = run.queue_share + run.hop_share
     if waiting > QUEUE_LIMIT:
         return Word.SCHEDULING
-    if busiest(run).work_share >= STAGE_LIMIT:
+    work = busiest(run).work_share
+    if work >= STAGE_LIMIT:
         return Word.STAGE
-    return Word.UNDECIDED if waiting + run.residual_share > QUEUE_LIMIT else Word.BALANCED
+    hides = waiting + run.residual_share > QUEUE_LIMIT or work + run.residual_share >= STAGE_LIMIT
+    return Word.UNDECIDED if hides else Word.BALANCED
 
 
 def busiest(run: RunLedger) -> StageQueue:
