@@ -16,6 +16,7 @@ from layers.collectors.load.plan import Extent, Load
 from layers.collectors.load.team import Progress
 from layers.evidence.verdict import Exit
 from layers.layer3_sweep import silence
+from layers.layer3_sweep.conclude import Ran, conclude
 from layers.layer3_sweep.silence import Silence
 from perfkit.cli.app import main
 from tests.sweep_runs import Heard, sweep_plan, swept
@@ -77,6 +78,19 @@ def test_a_server_that_is_stopped_in_the_middle_ends_the_pass_and_the_sweep(
     swept(tmp_path / "sweep", plan, heard)
     ((_, _, part),) = heard.ends
     assert part.ended == Why.SERVER_GONE and f"process {pid} is stopped" in part.error
+
+
+def test_a_warm_up_that_is_stopped_is_the_verdict(
+    served: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, port = served
+    monkeypatch.setattr(silence, "LOOK_EVERY_S", 0.2)
+    heard = Heard(on_move=lambda progress: os.kill(pid, signal.SIGSTOP))
+    plan = sweep_plan(port, extent=Extent(duration_s=5.0, warmup_s=600.0))
+    why = swept(tmp_path / "sweep", plan, heard)
+    result, _ = conclude(Ran(tmp_path / "sweep", plan, "numbered", "", False, None, why))
+    assert (result.verdict.headline, result.verdict.exit_code) == ("VOID", Exit.INVALID)
+    assert f"process {pid} is stopped" in result.verdict.because
 
 
 def at(elapsed_s: float, ok: int = 0, shed: int = 0, failed: int = 0) -> Progress:

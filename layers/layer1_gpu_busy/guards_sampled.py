@@ -77,7 +77,8 @@ IDLE_THROUGHOUT = Guard(
     "and DCGM count in PCI order and ignore CUDA_VISIBLE_DEVICES).",
     detection=f"Every busy field is 0 in every sample; or at most {limit(IDLE_SHARE)} on average while "
     f"another card of the log has more than {limit(MOVES_SHARE)}: then a note, and the card is left out.",
-    remedy="Look at the card that moved; map by UUID (nvidia-smi -L); sample under load.",
+    remedy="Nothing ran: send load while it samples. Or look at the card that moved; map by UUID (nvidia-smi "
+    "-L).",
     source="CUDA_DEVICE_ORDER in the CUDA C++ programming guide; perfkit: an idle card is no slow service.",
     check=checks.idle_throughout,
 )

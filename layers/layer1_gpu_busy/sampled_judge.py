@@ -15,7 +15,7 @@ from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effec
 from layers.evidence.measurement import Measurement
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
-from layers.evidence.wording import counted, first_few
+from layers.evidence.wording import counted, first_clause, first_few
 from layers.layer1_gpu_busy.captures import Capture, count_captures
 from layers.layer1_gpu_busy.guards_sampled import IDLE_THROUGHOUT, NO_SAMPLED_VALUES, SAMPLED_GUARDS
 from layers.layer1_gpu_busy.sampled_cards import SHARES, judged_entities, known_shares, processes_on
@@ -125,7 +125,8 @@ def _void(cards: Sequence[JudgedCard]) -> Verdict:
     reasons = dict.fromkeys(f"{c.scope}: {c.message}" if c.scope else c.message for c in checked)
     because = first_few(reasons) or NOTHING
     code = checked[0].code if checked else NO_SAMPLED_VALUES.code
-    return Verdict(Word.VOID, False, because, Exit.INVALID, f"perfkit explain {code}")
+    remedy = next(first_clause(guard.remedy) for guard in SAMPLED_GUARDS if guard.code == code)
+    return Verdict(Word.VOID, False, because, Exit.INVALID, f"{remedy} (perfkit explain {code})")
 
 
 def _because(standing: Sequence[JudgedCard], words: Counter[Word]) -> str:

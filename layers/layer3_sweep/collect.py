@@ -248,16 +248,16 @@ class Sweep:
         now = replace(found, served_per_s=tally(run.records).served_per_s)  # without the time between parts
         self.watcher.ended(key, now, ended)
         if not earlier and not self.told() and self.plan.sample:
-            self._tell_void(void_at_once(plan.folder, key, run.records, others))
+            self._tell_void(void_at_once(plan.folder, key, run.records, others), last=number == total)
         if ended.ended == Why.SERVER_GONE:
             self.gone[key.cell, key.arm] = ended.error
         if any(end.why == Why.NOT_WRITTEN for end in run.ends):
             raise StoreError(f"{_error(run)}: perfkit sweep --resume goes on once that is mended")
 
-    def _tell_void(self, why: Sequence[str]) -> None:
+    def _tell_void(self, why: Sequence[str], *, last: bool) -> None:
         for one in why:
             self.watcher.says(f"    void: {one}")
-        if why and not self.void_told:
+        if why and not self.void_told and not last:
             self.void_told = True
             self.watcher.says("    Ctrl-C ends the sweep here, and what it has stays: perfkit sweep --resume")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from layers.collectors.load.driver import Why
 from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.folder import is_records
 from layers.evidence.guard import apply_guards
@@ -62,7 +63,7 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
     beside = apply_guards(ARMS_GUARDS, arms_of(found))
     result = judge(analysis, beside=beside) if study is None else judge_study(study, analysis, beside)
     if not any(p.stands for curve in analysis.curves for p in curve.points):
-        result = replace(result, verdict=_with_refusal(result.verdict, ran.plan, found))
+        result = replace(result, verdict=_why_nothing(result.verdict, ran.plan, found))
     if ran.why == TOLD:
         result = replace(result, verdict=_interrupted(result.verdict))
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
@@ -73,8 +74,11 @@ def records_among(artifacts: Sequence[Artifact]) -> list[Path]:
     return [path for one in artifacts if is_records(path := Path(one.path))]
 
 
-def _with_refusal(verdict: Verdict, plan: SweepPlan, found: Assembled) -> Verdict:
-    records = (r for parts in found.records.values() for one in parts for r in one.records)
+def _why_nothing(verdict: Verdict, plan: SweepPlan, found: Assembled) -> Verdict:
+    parts = [one.part for of_pass in found.records.values() for one in of_pass]
+    if gone := next((part.error for part in parts if part.ended == Why.SERVER_GONE), ""):
+        return replace(verdict, because=gone, next_step="sweep again once the server answers")
+    records = (r for of_pass in found.records.values() for one in of_pass for r in one.records)
     return with_refusal(verdict, records, plan.endpoint.name, endpoint_for(plan.endpoint).path)
 
 
