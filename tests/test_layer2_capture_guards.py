@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from layers.collectors.stacks.rates import longest_s
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
-from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
+from layers.evidence.wording import limit
+from layers.layer2_stacks.checks_capture import IDLE_CPU_SHARE
+from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS, IDLE_SERVER
 from layers.layer2_stacks.judge import judge
 from layers.layer2_stacks.model import Capture, Mode, ModeFrom
 from layers.layer2_stacks.recording import Ended, LoadEvidence, ThreadCpu
@@ -124,6 +127,8 @@ def test_pk207_a_target_that_ended() -> None:
     )
     assert effect(exited, "PK207") is Effect.DIRECTIONAL and effect(stopped, "PK207") is Effect.NOTE
     assert not fires(capture(*SOUND), "PK207")
+    broken = fires(capture(*SOUND, log=said(499, "Error: Failed to write", "py-spy> ")), "PK207")
+    assert broken and "ended in an error (Error: Failed to write)" in broken.message
     late = replace(recording(), ended_how=Ended.LATE)
     ours = fires(
         capture(*SOUND, log=said(499, "py-spy> Stopped sampling because Control-C pressed"), recording=late),
@@ -146,10 +151,26 @@ def test_pk208_wall_clock_against_what_was_asked(wall_s: float, found: Effect | 
         (LoadEvidence("the server's counters", 12, 3.0, None), None),
         (LoadEvidence("/proc", None, None, 0.004), Effect.DIRECTIONAL),
         (LoadEvidence("/proc", None, None, 0.9), None),
+        (LoadEvidence("a gauge", None, 0.0, 0.9), Effect.DIRECTIONAL),
     ],
 )
 def test_pk209_an_idle_server(load: LoadEvidence, found: Effect | None) -> None:
     assert effect(capture(*SOUND, recording=recording(load=load)), "PK209") is found
+
+
+@pytest.mark.parametrize("words", ["directional", f"below {limit(IDLE_CPU_SHARE)} of a core", "PK210"])
+def test_pk209_says_what_it_does_where_nobody_counts_answers(words: str) -> None:
+    assert words in IDLE_SERVER.detection
+
+
+@pytest.mark.parametrize(("rate_hz", "asked_s"), [(20, 25.0), (1, 25.0), (5, 300.0)])
+def test_pk208_goes_by_the_rule_that_ends_a_late_capture(rate_hz: int, asked_s: float) -> None:
+    def of(wall_s: float) -> Effect | None:
+        made = replace(recording(wall_s), rate_hz=rate_hz, asked_s=asked_s)
+        return effect(capture(*SOUND, recording=made), "PK208")
+
+    assert of(longest_s(asked_s, rate_hz) - 0.01) is None
+    assert of(longest_s(asked_s, rate_hz) + 0.01) is Effect.VOID
 
 
 def test_pk211_idle_detection_that_failed() -> None:

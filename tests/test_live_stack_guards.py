@@ -61,6 +61,7 @@ def test_what_stands_against_a_recording_voids_it_with_the_change_that_helps(
     ("code", "changed", "effect", "words"),
     [
         ("PK256", {"nested": True, "target": INNER}, Effect.DIRECTIONAL, "--pid 7"),
+        ("PK256", {"nested": True, "target": INNER}, Effect.DIRECTIONAL, "and the one with --gil"),
         ("PK257", {"likelier": Likelier(5, "a loop")}, Effect.DIRECTIONAL, "perfkit layer2 --pid 5"),
         ("PK258", {"attempts": (attempt(discarded="late"),)}, Effect.VOID, "none is left"),
         ("PK258", {"attempts": (attempt(discarded="late"), attempt())}, Effect.NOTE, "at 20 Hz"),

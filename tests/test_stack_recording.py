@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,7 @@ def test_a_look_at_a_process_that_is_gone_costs_nothing_that_is_known(profiler: 
         (attempt(ended=Ended.LATE, lag_s=1.5), "1.5 s behind at 20 Hz"),
         (attempt(ended=Ended.LATE), "late at 20 Hz"),
         (attempt(ended=Ended.FAILED, path="", said="Error: no"), "no file: Error: no"),
+        (attempt(ended=Ended.FAILED, said="Error: no"), "idle: py-spy ended in an error: Error: no"),
         (attempt(ended=Ended.INTERRUPTED), "interrupted after 25.2 s of 25"),
         (attempt(ended=Ended.TARGET_ENDED), "target ended after 25.2 s"),
     ],
@@ -214,6 +216,25 @@ def test_a_look_at_a_process_that_is_gone_costs_nothing_that_is_known(profiler: 
 def test_why_a_capture_is_not_used(of: Attempt, words: str) -> None:
     assert words in why_discarded(of)
     assert bool(why_discarded(of)) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("of", "is_read"),
+    [
+        (attempt(), True),
+        (attempt(path=""), False),
+        (attempt(ended=Ended.LATE, lag_s=1.5), True),
+        (attempt(ended=Ended.LATE), False),
+        (attempt(ended=Ended.LATE, lag_s=1.5, path=""), False),
+        (attempt(ended=Ended.FAILED, said="Error: no"), False),
+        (attempt(ended=Ended.INTERRUPTED, lag_s=1.5), False),
+        (attempt(ended=Ended.TARGET_ENDED), False),
+    ],
+)
+def test_a_file_becomes_a_capture_where_it_is_used_or_void_by_its_own_words(
+    of: Attempt, is_read: bool
+) -> None:
+    assert replace(of, discarded=why_discarded(of)).is_read is is_read
 
 
 def test_threads_that_came_or_went_are_left_out_of_the_kernels_count() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from layers.collectors.stacks.rates import SPREADS, longest_s, spread_s
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.facts import CaptureFacts
@@ -19,10 +18,6 @@ ERRORS_VOID = 0.05
 """perfkit's choice: what fails is no random part of the time."""
 TICKS_LIMIT = 0.95
 """perfkit's choice: healthy captures have every tick (public vLLM captures: 5,999 of 5,999)."""
-WALL_FACTOR, WALL_SLACK_S = 1.15, 2.0
-"""perfkit's choice: start-up takes 0.2 to 2 s."""
-WALL_DEVIATIONS = 4.0
-"""Standard deviations of a sum of exponential intervals: one run in 30,000 is shorter."""
 IDLE_CPU_SHARE = 0.02
 """perfkit's choice, of a core: an idle server of SGLang or vLLM wakes up now and then, and takes less."""
 IDLE_IN_FLIGHT = 0.01
@@ -97,6 +92,8 @@ def ended_early(facts: CaptureFacts) -> Outcome | None:
     if facts.capture.log is None and facts.capture.recording is None:
         return None
     stopped, recording = facts.told.stopped, facts.capture.recording
+    if facts.told.fatal:
+        return Outcome(True, f"py-spy ended in an error ({facts.told.fatal}), {counted(facts.ticks, 'tick')}")
     by_us = bool(stopped) and stopped != EXITED and recording is not None
     who = f"perfkit ended py-spy ({recording.ended_how})" if by_us and recording is not None else stopped
     text = f"{who or 'nothing stopped it'}, {counted(facts.ticks, 'tick')}"
@@ -107,12 +104,12 @@ def run_length(facts: CaptureFacts) -> Outcome | None:
     told = facts.told
     if told.wall_s is None or not told.asked_s or not told.rate_hz:
         return None
-    deviation = math.sqrt(told.asked_s * told.rate_hz) / told.rate_hz
-    longest = max(WALL_FACTOR * told.asked_s, told.asked_s + WALL_DEVIATIONS * deviation) + WALL_SLACK_S
+    deviation = spread_s(told.asked_s, told.rate_hz)
+    longest = longest_s(told.asked_s, told.rate_hz)
     text = f"{told.wall_s:.1f} s for {told.asked_s:g} s asked, ± {deviation:.1f} s by the spacing of ticks"
     if told.wall_s > longest:
         return Outcome(True, f"{text}: up to {longest:.1f} s would be sound; left out")
-    too_short = told.wall_s < told.asked_s - WALL_DEVIATIONS * deviation and not told.stopped
+    too_short = told.wall_s < told.asked_s - SPREADS * deviation and not told.stopped
     return Outcome(too_short, text, Effect.NOTE)
 
 

@@ -24,7 +24,7 @@ from layers.collectors.stacks.load_evidence import cpu_share, of_counters, of_cp
 from layers.collectors.stacks.obstacles import Looker, stopped
 from layers.collectors.stacks.process_facts import machine_of
 from layers.collectors.stacks.profiler import find_profiler
-from layers.collectors.stacks.session import CUT, Follow, SessionPlan, record_session
+from layers.collectors.stacks.session import Follow, SessionPlan, record_session
 from layers.collectors.stacks.standing import members, standing_still
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
@@ -158,7 +158,7 @@ def _evidence(attempt: Attempt, service: Service, sampling: ServerSampling | Non
 def _read(attempts: Sequence[Attempt]) -> tuple[tuple[Capture, ...], tuple[str, ...]]:
     captures, unread = list[Capture](), list[str]()
     for attempt in attempts:
-        if not attempt.path or attempt.recording.ended_how in CUT:
+        if not attempt.is_read:
             continue
         try:
             recorded = read_speedscope(attempt.path)

@@ -6,18 +6,19 @@ of these.
 
 from __future__ import annotations
 
+from layers.collectors.stacks.rates import LATE_S, LATE_SHARE, SPREADS
 from layers.evidence.guard import Effect, Guard
 from layers.evidence.wording import limit
 from layers.layer2_stacks import checks_capture as checks
 from layers.layer2_stacks.checks_capture import (
     ERRORS_LIMIT,
     ERRORS_VOID,
+    IDLE_CPU_SHARE,
+    IDLE_IN_FLIGHT,
     IMPORTING_LIMIT,
     IMPORTING_VOID,
     SUSPICIOUS_THREADS,
     TICKS_LIMIT,
-    WALL_FACTOR,
-    WALL_SLACK_S,
 )
 from layers.layer2_stacks.facts import CaptureFacts
 
@@ -110,9 +111,10 @@ ENDED_EARLY = Guard(
     layer="layer2",
     effect=Effect.DIRECTIONAL,
     sees="A capture that is shorter than asked, and an exit code of 0.",
-    cause="The process ended while it was recorded: the last ticks are of its end, not of its service.",
-    detection="py-spy stopped because the process exited; a note where somebody else ended "
-    "py-spy: Ctrl-C, or perfkit because it took too long.",
+    cause="The process ended while it was recorded: the last ticks are of its end, not of its service. Or "
+    "py-spy ended in an error, and nobody knows what its file lacks.",
+    detection="py-spy stopped because the process exited, or by an error that it names; a note where "
+    "somebody else ended py-spy: Ctrl-C, or perfkit because it took too long.",
     remedy="Record a process that stays; look into its log for why it ended.",
     source="py-spy exits with 0 then (0.3.14 to 0.4.3).",
     check=checks.ended_early,
@@ -126,8 +128,9 @@ TOOK_TOO_LONG = Guard(
     sees="All the ticks that were asked for.",
     cause="The duration is a number of ticks: a profiler that cannot keep up takes longer and says nothing "
     "below a second. A run that is far too short was cut, or the clock was set.",
-    detection=f"Wall time above {WALL_FACTOR:g} x what was asked + {WALL_SLACK_S:g} s; a note where it is "
-    "shorter than by 4 standard deviations of the random time between ticks.",
+    detection=f"Wall time above what was asked + {LATE_S:g} s + {limit(LATE_SHARE)} of it or {SPREADS:g} "
+    "standard deviations of the random time between ticks, whichever is more; a note where it is shorter by "
+    f"more than {SPREADS:g} of them.",
     remedy="Record at a lower rate.",
     source="py-spy spaces ticks exponentially, against aliasing (py-spy #94): 25 s at 20 Hz take 25 ± 1.1 s.",
     check=checks.run_length,
@@ -140,7 +143,10 @@ IDLE_SERVER = Guard(
     effect=Effect.VOID,
     sees="Threads that wait, as those of a service do whose problem is waiting.",
     cause="There was nothing to do: no request was served while it was recorded.",
-    detection="The server's own counters did not move during the capture, and nothing was in flight.",
+    detection="Nobody's request was answered meanwhile, as the load or the server's own counters count "
+    f"them, and fewer than {IDLE_IN_FLIGHT:g} were in flight on average. Where nobody counts answers it is "
+    "directional: by those in flight, or, without these, by CPU time of the process below "
+    f"{limit(IDLE_CPU_SHARE)} of a core. An idle scheduler that spins is not found by its CPU time (PK210).",
     remedy="Record under the load that is too slow.",
     source="SGLang-Omni profiling methodology (sgl-project/sglang-omni#1798): only under load.",
     check=checks.idle_server,

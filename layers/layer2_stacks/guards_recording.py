@@ -36,7 +36,8 @@ def _other_namespace(facts: LiveFacts) -> Outcome:
     return Outcome(
         True,
         f"process {facts.target.pid} is process {inner} of a PID namespace of its own (a container): py-spy "
-        "takes every thread of it for running, so only captures with --idle were made. Do: run perfkit in "
+        "takes every thread of it for running, so what needs to know idle ones was not recorded: only "
+        "captures with --idle, and the one with --gil, which asks who holds the lock. Do: run perfkit in "
         f"that container, or nsenter --target {facts.target.pid} --pid --mount perfkit layer2 --pid {inner}",
     )
 
@@ -246,9 +247,10 @@ THROWN_AWAY = Guard(
     effect=Effect.VOID,
     sees="Fewer captures than were asked for, or ones at a lower rate.",
     cause="py-spy could not keep up: it took looks late and back to back, which ties them to the moments at "
-    "which the target wakes. Or it left no file, or was cut before its end.",
-    detection="A word of lag in its log, a run that takes longer than its looks can, no file. Such a capture "
-    f"is asked again at the next lower rate of {', '.join(map(str, RATES_HZ))} Hz.",
+    "which the target wakes. Or it failed, or was cut before its end.",
+    detection="A word of lag in its log, or a run that takes longer than its looks can: such a capture is "
+    f"asked again at the highest rate of {', '.join(map(str, RATES_HZ))} Hz that is at most half of "
+    "its own. Or no file, an error that ended py-spy, an end before its time: such a one is not asked again.",
     remedy="Ask for a lower --rate and for longer captures; free CPU on the machine. Void where no capture "
     "is left.",
     source="py-spy #33, #547, #746, #807; measured: 200 threads at 20 Hz, 5 s took 22.9 s.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from layers.layer2_stacks.recording import Recording, Target, TickCost
+from layers.layer2_stacks.recording import Ended, Recording, Target, TickCost
 
 
 class Obstacles(StrEnum):
@@ -65,6 +65,12 @@ class Attempt:
     @property
     def kept(self) -> bool:
         return not self.discarded
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its file becomes a capture: it is used, or void by py-spy's own word of a lag."""
+        lagged = self.recording.ended_how is Ended.LATE and self.lag_s is not None
+        return bool(self.path) and (self.kept or lagged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Ended(StrEnum):
     """perfkit was told to end; the file holds what there was"""
     TARGET_ENDED = "target ended"
     FAILED = "failed"
-    """no file"""
+    """py-spy ended in an error, or left no file; where there is one, nobody knows what it lacks"""
 
 
 @dataclass(frozen=True, slots=True)

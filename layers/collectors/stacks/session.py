@@ -138,6 +138,7 @@ def why_discarded(attempt: Attempt) -> str:
         return f"{name}: py-spy was {behind} at {recording.rate_hz} Hz after {recording.wall_s:.1f} s"
     if recording.ended_how in CUT:
         return f"{name}: {recording.ended_how} after {recording.wall_s:.1f} s of {recording.asked_s:g}"
-    if not attempt.path:
-        return f"{name}: no file: {attempt.said or f'py-spy ended with code {recording.exit_code}'}"
+    if recording.ended_how is Ended.FAILED or not attempt.path:
+        what = "py-spy ended in an error" if attempt.path else "no file"
+        return f"{name}: {what}: {attempt.said or f'py-spy ended with code {recording.exit_code}'}"
     return ""
