@@ -96,7 +96,7 @@ def _numbers(change: Change) -> Iterator[str]:
         Trend.MORE: "more",
         Trend.LESS: "less",
         Trend.UNCLEAR: "not proven: the intervals overlap",
-        Trend.FEW: f"not proven: fewer than {COCHRAN_HITS} hits on either side",
+        Trend.FEW: f"not proven: fewer than {COCHRAN_HITS} hits on both sides",
     }
     yield f"{100 * change.change:+.1f} points of the scope's ticks, {proven[change.trend]}"
 

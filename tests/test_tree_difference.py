@@ -51,6 +51,16 @@ def test_a_few_hits_prove_nothing() -> None:
     assert trends(tree(stacks(f=100_000)), tree(stacks(f=99_990, g=10)))["g"] is Trend.MORE
 
 
+def test_no_hit_against_many_is_a_change_and_few_on_both_sides_are_none() -> None:
+    before, after = tree(stacks(f=1_000)), tree(stacks(f=966, g=30, h=4))
+    assert {name: trend for name, trend in trends(before, after).items() if name in "gh"} == {
+        "g": Trend.MORE,
+        "h": Trend.FEW,
+    }
+    told = {b.tooltip[0]: b.tooltip[-1] for b in drawn(difference_svg(before, after, "a title"))}
+    assert told["h (a.py:104)"].endswith("not proven: fewer than 5 hits on both sides")
+
+
 def test_captures_that_scatter_make_a_change_unclear() -> None:
     steady = tree(stacks(f=50, g=50), stacks(f=50, g=50), stacks(f=50, g=50))
     grown = tree(stacks(f=70, g=30), stacks(f=70, g=30), stacks(f=70, g=30))

@@ -27,7 +27,7 @@ class Trend(StrEnum):
     UNCLEAR = "unclear"
     """the two intervals overlap"""
     FEW = "few"
-    """fewer hits than COCHRAN_HITS on either side"""
+    """fewer hits than COCHRAN_HITS on both sides"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layers.evidence.statistics import minimum_n_for_quantile
 from layers.evidence.symptom import (
     PROPOSED,
     Condition,
@@ -23,12 +24,18 @@ from layers.evidence.symptom import (
 from layers.evidence.wording import counted, limit, pct, time_text
 from layers.stages.model import BatchFit, RunLedger, Service, Tail
 from layers.stages.next_steps import batching_at
+from layers.stages.signs import LEAST_ITEMS, SLOW_TIMES
+from layers.stages.tails import QUANTILES, QUARTER
 from layers.stages.thresholds import QUEUE_LIMIT
 
 LOW_BUSY = 0.60
 """perfkit's threshold of host-bound (Layer 1): a device that is busy for less has room."""
 SUDDEN = 3.0
 """perfkit's proposal: p99 over p50. Of exponential times it is 6.6, of a steady service's under 2."""
+TOLD_BY = max(QUANTILES)
+IS_SUDDEN = (
+    f"p99 > {SUDDEN:g}x p50 (below {minimum_n_for_quantile(TOLD_BY)} requests p95, which p99 is not below)"
+)
 MOSTLY = 0.50
 """Of the slow requests, or of a short one's waiting."""
 MORE_JOINS = 1.5
@@ -94,7 +101,17 @@ def _no_tail(facts: ServingFacts) -> Seen:
     if not facts.run.of_events:
         return Seen(None, NO_EVENTS)
     n = counted(facts.run.counts.complete, "complete request")
-    return Seen(None, f"{n}: a percentile of the tail takes 72 (p95) or 368 (p99)")
+    takes = " or ".join(f"{minimum_n_for_quantile(q)} (p{100 * q:g})" for q in reversed(QUANTILES))
+    return Seen(None, f"{n}: a percentile of the tail takes {takes}")
+
+
+def _hidden(tail: Tail, text: str, sudden: Condition) -> Seen | None:
+    """Of too few requests for p99: with p95 above the limit p99 is, too; p95 below it tells nothing."""
+    if tail.quantile >= TOLD_BY or sudden.holds:
+        return None
+    return Seen(
+        None, f"{text}; p99 may be more, and takes {minimum_n_for_quantile(TOLD_BY)} complete requests"
+    )
 
 
 def long_request(facts: ServingFacts) -> Seen:
@@ -102,6 +119,8 @@ def long_request(facts: ServingFacts) -> Seen:
     if tail is None:
         return _no_tail(facts)
     text, sudden = _sudden(tail)
+    if hidden := _hidden(tail, text, sudden):
+        return hidden
     if tail.long_share is None:
         return Seen(None, f"{text}; too little work is logged to say which request is long")
     said = f"{text}; {pct(tail.long_share)} of its {tail.slow:,} slow requests are long or waited for one"
@@ -113,6 +132,8 @@ def allocation_retries(facts: ServingFacts) -> Seen:
     if tail is None:
         return _no_tail(facts)
     text, sudden = _sudden(tail)
+    if hidden := _hidden(tail, text, sudden):
+        return hidden
     if not sudden.holds:
         return all_of(text, sudden)
     if retries is None:
@@ -127,6 +148,8 @@ def recomposition(facts: ServingFacts) -> Seen:
     if tail is None:
         return _no_tail(facts)
     text, sudden = _sudden(tail)
+    if hidden := _hidden(tail, text, sudden):
+        return hidden
     if tail.joins_slow is None or not tail.joins_others:
         return Seen(None, f"{text}; it takes events of first forwards and of decoding")
     ratio = tail.joins_slow / tail.joins_others
@@ -193,7 +216,10 @@ def head_of_line(facts: ServingFacts) -> Seen:
     if not facts.run.of_events:
         return Seen(None, NO_EVENTS)
     if short is None:
-        return Seen(None, "requests are of one size, or fewer than 80: there are no short ones to look at")
+        least = round(LEAST_ITEMS / QUARTER)
+        return Seen(
+            None, f"requests are of one size, or fewer than {least}: there are no short ones to look at"
+        )
     text = (
         f"the shortest quarter by {short.by} (n = {short.n:,}) works {_ms(short.work_ms)} and waits "
         f"{_ms(short.wait_ms)}, {pct(short.beside_share)} of it beside the longest quarter "
@@ -230,8 +256,8 @@ S13 = SymptomRule(
 S14 = SymptomRule(
     code="S14",
     title="Sudden p99: a very long request",
-    threshold=f"p99 > {SUDDEN:g}x p50, and more than {limit(MOSTLY)} of the slow requests worked 5x as long "
-    "as usual somewhere or waited beside such work",
+    threshold=f"{IS_SUDDEN}, and more than {limit(MOSTLY)} of the slow requests worked {SLOW_TIMES:g}x as "
+    "long as usual somewhere or waited beside such work",
     threshold_source=PROPOSED,
     usual_cause="One input far longer than the others, which holds a batch, a worker or a lane for all.",
     look_next="Its length and its stage (slow items); chunked prefill, a lane of its own, a length limit.",
@@ -242,7 +268,7 @@ S14 = SymptomRule(
 S15 = SymptomRule(
     code="S15",
     title="Sudden p99: allocation retries",
-    threshold=f"p99 > {SUDDEN:g}x p50, and any allocation that was tried again meanwhile",
+    threshold=f"{IS_SUDDEN}, and any allocation that was tried again meanwhile",
     threshold_source=PROPOSED,
     usual_cause="A stage's batch did not fit into device memory and waited for the next release.",
     look_next="The stage's batch limit and the memory that others keep; an A/B of the limit.",
@@ -253,7 +279,7 @@ S15 = SymptomRule(
 S16 = SymptomRule(
     code="S16",
     title="Sudden p99: batches put together anew",
-    threshold=f"p99 > {SUDDEN:g}x p50, and slow requests meet {MORE_JOINS:g}x as many first forwards of "
+    threshold=f"{IS_SUDDEN}, and slow requests meet {MORE_JOINS:g}x as many first forwards of "
     "others a second of decoding",
     threshold_source=PROPOSED,
     usual_cause="Each request that joins stops the running batch for its first forward.",

@@ -11,7 +11,7 @@ from layers.stages.model import WORK, HeadOfLine, Interval, Kind, SlowItem, Time
 from layers.stages.vocabulary import HAND_OVER
 
 SLOW_TIMES = 5.0
-"""perfkit's choice: of 128 log-normal times that differ by half (sigma 0.5) one in 16 runs has such a one."""
+"""perfkit's choice: of 128 log-normal times that differ by half (sigma 0.5) one in 13 runs has such a one."""
 LEAST_ITEMS = 20
 """A median of fewer says little of what is usual."""
 NS_PER_MS = 1e6

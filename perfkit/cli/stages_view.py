@@ -10,7 +10,7 @@ from typing import Any
 
 from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
-from layers.evidence.wording import counted, first_few, pct
+from layers.evidence.wording import counted, first_few, limit, pct
 from perfkit.cli import output
 from perfkit.cli.joining import show_joined
 from perfkit.cli.result_view import number, show_checks, show_footer, show_headline
@@ -19,7 +19,7 @@ Entry = Mapping[str, Any]
 RUNS_SHOWN, LAWS_SHOWN, LOST_SHOWN = 12, 6, 3
 LOADS_BY_LENGTH, STAGES_BY_LENGTH = 4, 3
 SMALL_SHARE = 0.0005
-"""Rows of less than 0.1 % are left to --json."""
+"""Rows of less are left to --json."""
 BAR_WIDTH = 30
 BARS = (("queue", "."), ("hop", ">"), ("work", "#"), ("unaccounted", "?"))
 FULL = 1.0
@@ -59,7 +59,9 @@ def _show_ledger(run: Entry) -> None:
     output.line()
     output.show(output.table(head, cells, right=range(2, len(head))))
     hidden = len(run["stages"]) - len(rows)
-    notes = [f"{counted(hidden, 'row')} of less than 0.05 % left out (--json)"] if hidden else []
+    notes = (
+        [f"{counted(hidden, 'row')} of less than {limit(SMALL_SHARE)} left out (--json)"] if hidden else []
+    )
     if run["overlap_share"] >= SMALL_SHARE:
         notes.append(f"intervals overlap by {pct(run['overlap_share'])} of end-to-end time")
     if notes:
