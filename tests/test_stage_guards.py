@@ -10,7 +10,11 @@ import pytest
 from layers.evidence.guard import Checked, Effect, Outcome
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
-from layers.stages.guards import FILE_GUARDS, RUN_GUARDS
+from layers.stages.guard_checks import SILENCE_MS
+from layers.stages.guards import CLOCK_BACK, CLOCKS_DIFFER, FILE_GUARDS, RUN_GUARDS, SHED_APART, SILENCE
+from layers.stages.pairing import RACE_NS
+from layers.stages.requests import OVERTAKEN_BY, SHED_STATUS
+from parsers.stage_events import CLOCK_STEP_NS
 from tests.stage_builders import Line, asr_request, asr_run, judged, line, plain_csv, written
 from tests.writers.load_results import table, tables
 from tests.writers.load_results import written as written_json
@@ -32,6 +36,14 @@ def test_a_sound_run_fires_nothing_and_concludes(tmp_path: Path) -> None:
     assert result.verdict.word == "stage-bound" and result.verdict.exit_code is Exit.OK
     codes = {*(g.code for g in FILE_GUARDS), *(g.code for g in RUN_GUARDS)}
     assert {g.code for g in result.guards} == codes
+
+
+def test_texts_have_the_numbers_that_decide() -> None:
+    assert f"more than {CLOCK_STEP_NS / 1e6:g} ms before" in CLOCK_BACK.detection
+    assert f"more than {RACE_NS / 1e6:g} ms before" in CLOCKS_DIFFER.detection
+    assert f"while {OVERTAKEN_BY} later ones" in SHED_APART.detection
+    assert all(status in SHED_APART.detection for status in SHED_STATUS)
+    assert SILENCE.detection.startswith(f"More than {SILENCE_MS / 1000:g} s")
 
 
 def test_pk400_no_request_is_complete(tmp_path: Path) -> None:

@@ -205,6 +205,18 @@ def test_one_page_alone_is_refused_with_what_to_do(tmp_path: Path) -> None:
     assert any("give two" in lost for lost in result.sections["lost"])
 
 
+def test_what_nobody_can_read_says_why_as_events_as_a_table_and_as_a_page(tmp_path: Path) -> None:
+    (tmp_path / "x.prom").write_text("torn\n", encoding="utf-8")
+    with pytest.raises(UnreadableInput) as refused:
+        judged(str(tmp_path / "x.prom"))
+    events, table, page = str(refused.value).split("; nor ")
+    assert "Expected stage events" in events
+    assert table.startswith("a table: ") and page.startswith("a page: no page of metrics")
+    with pytest.raises(UnreadableInput) as refused:
+        judged(str(tmp_path / "none.prom"))
+    assert str(refused.value).count("cannot be opened") == 1
+
+
 def test_what_is_no_page_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("nothing of note\n", encoding="utf-8")
     with pytest.raises(UnreadableInput, match="no page of metrics"):

@@ -53,12 +53,13 @@ def collect_stages(paths: Sequence[str], step: Callable[[], None] = lambda: None
         try:
             logs.append(read_stage_events(path))
         except UnreadableInput as error:
-            if (table := _as_table(path)) is not None:
+            reasons = [str(error)]
+            if (table := _as_table(path, reasons)) is not None:
                 tables.append(table)
-            elif (page := _as_page(path)) is not None:
+            elif (page := _as_page(path, reasons)) is not None:
                 pages.append(page)
             else:
-                unread.append(str(error))
+                unread.append("; nor ".join(reasons))
         step()
     if len(pages) == 1:
         unread.append(f"{pages.pop().path}: {ONE_PAGE}")
@@ -67,18 +68,29 @@ def collect_stages(paths: Sequence[str], step: Callable[[], None] = lambda: None
     return CollectedStages(tuple(logs), tuple(tables), tuple(unread), tuple(pages))
 
 
-def _as_page(path: str) -> MetricsFile | None:
-    """The file as a page of metrics; None where it is none."""
+def _as_page(path: str, reasons: list[str]) -> MetricsFile | None:
+    """The file as a page of metrics; None where it is none, with the reason added."""
     try:
         return read_metrics_file(path)
-    except UnreadableInput:
+    except UnreadableInput as error:
+        _add("a page", error, path, reasons)
         return None
 
 
-def _as_table(path: str) -> LoadResults | None:
-    """The file as results with stage times; None where it has none either."""
+def _as_table(path: str, reasons: list[str]) -> LoadResults | None:
+    """The file as results with stage times; None where it has none either, with the reason added."""
     try:
         results = read_load_results(path)
-    except UnreadableInput:
+    except UnreadableInput as error:
+        _add("a table", error, path, reasons)
         return None
-    return results if any(run.stage_ms for run in results.runs) else None
+    if any(run.stage_ms for run in results.runs):
+        return results
+    reasons.append("a table: results without times of stages")
+    return None
+
+
+def _add(kind: str, error: UnreadableInput, path: str, reasons: list[str]) -> None:
+    """Its reason as one of this kind, without the path; of a file that cannot be opened one says it all."""
+    if str(error) not in reasons:
+        reasons.append(f"{kind}: {str(error).removeprefix(f'{path}: ')}")

@@ -15,13 +15,18 @@ from layers.stages.guard_checks import (
     LIGHT_LOAD,
     LOST_LIMIT,
     MIXED_LIMIT,
+    NS_PER_MS,
     PAUSE_LIMIT,
     RESIDUAL_LIMIT,
+    SILENCE_MS,
     SILENT_LIMIT,
     UNSTEADY,
     FileFacts,
 )
 from layers.stages.model import RunLedger
+from layers.stages.pairing import RACE_NS
+from layers.stages.requests import OVERTAKEN_BY, SHED_STATUS
+from parsers.stage_events import CLOCK_STEP_NS
 
 NO_COMPLETE_REQUEST = Guard(
     code="PK400",
@@ -87,7 +92,8 @@ CLOCK_BACK = Guard(
     sees="Intervals that are too long, too short or missing.",
     cause="Events carry the wall clock, which NTP or an administrator may set; or the lines of a file were "
     "put in another order.",
-    detection="A process logs a time that is more than 128 ms before its last one, within a run.",
+    detection=f"A process logs a time that is more than {CLOCK_STEP_NS / NS_PER_MS:g} ms before its last, "
+    "within a run.",
     remedy="Record again; keep files as they were written.",
     source="ntpd steps the clock where it is off by more than 128 ms, and slews it below.",
     check=checks.clock_back,
@@ -100,7 +106,8 @@ CLOCKS_DIFFER = Guard(
     effect=Effect.DIRECTIONAL,
     sees="Hops that are shorter than they are, or longer.",
     cause="Two stages on two hosts, whose clocks differ by more than a hop takes.",
-    detection="A hop ends more than 10 ms before it begins. Those are left out, and their time is residual. "
+    detection=f"A hop ends more than {RACE_NS / NS_PER_MS:g} ms before it begins. Those are left out, and "
+    "their time is residual. "
     f"A note where the other hops take up to {limit(HOP_LIMIT)}: what is too short one way is too long the "
     "other.",
     remedy="Synchronise the hosts (chrony, PTP), or read times within one stage alone.",
@@ -130,8 +137,9 @@ SHED_APART = Guard(
     effect=Effect.NOTE,
     sees="Short waits at a load that the server cannot serve.",
     cause="A limit that refuses keeps the queue short: the refused ones wait nowhere and are in no interval.",
-    detection="Requests with status 429 or 503, or an error that names a backlog or a full queue; or without "
-    "any work while 8 later ones got some. Failed ones are told beside them.",
+    detection=f"Requests with status {' or '.join(sorted(SHED_STATUS))}, or an error that names a backlog "
+    f"or a full queue; or without any work while {OVERTAKEN_BY} later ones got some. Failed ones are told "
+    "beside them.",
     remedy="Count them against the limit that refused; do not read the ledger as that of the whole load.",
     source="sglang-omni#1340: one load of 64 sheds 1 to 4 % and queues 413 ms, by two limits.",
     check=checks.shed,
@@ -245,8 +253,9 @@ SILENCE = Guard(
     sees="A tail that no stage explains.",
     cause="The whole service stood still (a stopped process, a full disk, a debugger), or the clock was set "
     "forward.",
-    detection="A second or more, and more than a request usually takes, without any event while a request is "
-    f"in the service. A note where up to {limit(SILENT_LIMIT)} of the time of requests lies in it.",
+    detection=f"More than {SILENCE_MS / 1000:g} s, and more than a request usually takes, without any event "
+    f"while a request is in the service. A note where up to {limit(SILENT_LIMIT)} of the time of requests "
+    "lies in it.",
     remedy="The logs of that moment; then record again.",
     source="Events carry the wall clock, which may be set.",
     check=checks.silence,
