@@ -19,7 +19,8 @@ ERRORS_VOID = 0.05
 TICKS_LIMIT = 0.95
 """perfkit's choice: healthy captures have every tick (public vLLM captures: 5,999 of 5,999)."""
 IDLE_CPU_SHARE = 0.02
-"""perfkit's choice, of a core: an idle server of SGLang or vLLM wakes up now and then, and takes less."""
+"""perfkit's choice, of a core: an idle server that wakes up now and then takes less. One whose scheduler
+spins may take a whole core, so that more proves no load (PK210)."""
 IDLE_IN_FLIGHT = 0.01
 """perfkit's choice: on average, of a watch that asks now and then."""
 SUSPICIOUS_THREADS = 3
