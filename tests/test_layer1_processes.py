@@ -106,7 +106,7 @@ sys.exit(collect.work())
 def patched_children(monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-c", PATCHED_CHILD]
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    monkeypatch.setattr(collect, "child_command", lambda _, busy_only: [*command, busy_only])
+    monkeypatch.setattr(collect, "child_command", lambda _, *asked: [*command, *asked])
 
 
 @pytest.mark.usefixtures("in_children", "patched_children")
@@ -167,7 +167,7 @@ from layers.layer1_gpu_busy import collect
 collect.IN_PROCESS_BELOW_BYTES = 0
 collect._free_cores = lambda: 2
 child = sys.argv.pop(1)
-collect.child_command = lambda _, busy_only: [sys.executable, "-c", child, busy_only]
+collect.child_command = lambda _, *asked: [sys.executable, "-c", child, *asked]
 sys.exit(perfkit.bootstrap.main())
 """
 
