@@ -61,7 +61,9 @@ def test_a_load_process_that_is_killed_loses_nothing_and_its_run_says_so(tmp_pat
     (end,) = run.ends
     assert (end.why, end.error) == ("killed", "load process 0 killed by signal 9: no words")
     assert not run.whole and not run.losses
-    assert sequences(measured(run)) == list(range(len(server.asked)))
+    sent = sequences(measured(run))
+    assert sent == list(range(len(sent)))
+    assert 0 <= len(sent) - len(server.asked) <= 3, "noted before it is sent, and killed between the two"
     ends = [record.outcome for record in measured(run)]
     assert ends.count(Outcome.UNFINISHED) <= 3 and ends.count(Outcome.OK) >= 10
     assert set(ends) == {Outcome.OK, Outcome.UNFINISHED}
