@@ -55,6 +55,21 @@ def test_steps_that_did_less_are_none(launches: list[int], operators: list[int],
     assert not checks(analysed(in_steps(launches, operators), tmp_path))["PK196"].fired
 
 
+def test_a_whole_file_without_runtime_calls_whose_device_lags_behind_is_not_torn(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for number in range(30):
+        at_ns = 1_000_000 + number * STEP_NS
+        trace.annotation(f"ProfilerStep#{number}", at_ns, STEP_NS)
+        for i in range(OPERATORS):
+            trace.cpu_op(f"aten::op_{i % 5}", at_ns + i * 40_000, 30_000)
+        trace.kernel("gemm", at_ns + 27 * STEP_NS // 10, STEP_NS)
+    assert not checks(analysed(trace, tmp_path))["PK196"].fired
+
+
+def test_steps_before_the_first_with_device_work_are_no_sign(tmp_path: Path) -> None:
+    assert not checks(analysed(in_steps([0, 200, 200], [OPERATORS] * 3), tmp_path))["PK196"].fired
+
+
 def test_a_cut_gzip_file_is_said_once_with_a_place_in_its_unpacked_text(tmp_path: Path) -> None:
     whole = steady(operations=2_000).write(tmp_path / "whole.json.gz").read_bytes()
     path = tmp_path / "cut.json.gz"

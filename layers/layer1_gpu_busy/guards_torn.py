@@ -28,9 +28,9 @@ TORN_STEPS = Guard(
     cause="A profiler writes operators first, then launches, then device operations. A file that was cut and "
     "made valid JSON again has lost the latter; or the recording of runtime and device ended before the "
     "profiler did. What is left stands for the steps that still have them.",
-    detection="A step without a device operation and without a launch on any thread, with "
-    f"{SOME_OPERATORS} host operators or more and at least {limit(LIKE_THE_OTHERS)} of what steps with "
-    "device work have at the median.",
+    detection="After the first step with device work, one without a device operation and without a launch on "
+    f"any thread, with {SOME_OPERATORS} host operators or more and at least {limit(LIKE_THE_OTHERS)} of what "
+    "steps with device work have at the median, where some of these hold launches.",
     remedy="Compare size and checksum of the file with the original, or record again.",
     source="perfkit: a public training trace of 6 steps, cut in half and closed, keeps all 40,506 operators "
     "and 990 of 24,692 runtime calls.",

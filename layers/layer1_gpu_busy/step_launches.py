@@ -3,6 +3,8 @@
 A profiler writes operators before runtime calls and device operations. A file that ends between them, and was
 made valid JSON again, still has every step and all of its operators; launches and operations of the later
 steps are gone. A step that computed nothing has few operators too, so it is compared with those that worked.
+Steps before the first one with device work are no sign: a device that lags behind the host leaves them
+empty.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ SOME_OPERATORS = 10
 
 
 def steps_without_launches(trace: DeviceTrace, steps: Steps) -> int:
-    """How many steps have as many operators as those with device work, and no launch on any thread."""
+    """How many steps after the first with device work have as many operators as those, and no launch on any
+    thread. None where those that worked hold no launch either: it was not recorded, or is made elsewhere."""
     worked = np.array([step.operations > 0 for step in steps.steps], bool)
     if not steps.on_host or worked.all():
         return 0
@@ -32,8 +35,11 @@ def steps_without_launches(trace: DeviceTrace, steps: Steps) -> int:
     calls = runtime_calls(trace)
     operators = _within(spans_of(trace, Role.OPERATOR).start_ns, start_ns, end_ns)
     launches = _within(calls.spans.start_ns[calls.are(*LAUNCHING)], start_ns, end_ns)
+    if not worked.any() or not launches[worked].any():
+        return 0
+    later = np.arange(len(worked)) > int(worked.argmax())
     enough = max(LIKE_THE_OTHERS * float(np.median(operators[worked])), SOME_OPERATORS)
-    return int(np.count_nonzero(~worked & (launches == 0) & (operators >= enough)))
+    return int(np.count_nonzero(later & ~worked & (launches == 0) & (operators >= enough)))
 
 
 def _within(at_ns: I64, start_ns: I64, end_ns: I64) -> I64:
