@@ -108,11 +108,12 @@ def sweep(
                 processes=client_processes,
                 samplers=samplers,
             )
+            plan = plan_of(wanted)  # what cannot be is refused before anything is asked of a server
             if server is not None and launch is None:
                 require_listening(server)
-                wanted = replace(wanted, answering=pipeline_at(server, headers))
+                plan = plan_of(replace(wanted, answering=pipeline_at(server, headers)))
             how = {"anew": calibrate, "own_cap": wanted.own_cap}
-            ran = run_new(plan_of(wanted), investigation, headers, told.is_set, **how)
+            ran = run_new(plan, investigation, headers, told.is_set, **how)
     result, artifacts = conclude(ran, promised)
     try:
         record_result(investigation, result, started, artifacts, records_among(artifacts))
