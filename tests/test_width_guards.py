@@ -53,7 +53,10 @@ def judged(export: NsysBuilder, folder: Path, wanted: str) -> tuple[Sequence[str
 
 def test_pk166_a_busy_device_with_idle_sms_is_a_hint_that_leads_to_fuller_work(tmp_path: Path) -> None:
     said, guard = judged(exported(5, 100), tmp_path, "PK166")
-    assert said == ("device-bound", "3", FILL_NEXT)
+    word, code, step = said
+    assert (word, code) == ("device-bound", "3")
+    assert step.startswith("first record again with a lower --gpu-metrics-frequency") and "(PK183)" in step
+    assert step.endswith(FILL_NEXT)
     assert guard is not None and guard.fired
     assert guard.effect is Effect.DIRECTIONAL
     assert guard.message == "device busy 95.0 %, SM active 5.0 % (GPU metrics, n = 100)"

@@ -85,7 +85,7 @@ NO_CORE_PROFILED = Guard(
     detection=f"{limit(FOREIGN_CPU_SHARE)} of the cores or more busy with what is not ours over the "
     "profile (/proc/stat), or a thread of the server that waited for a CPU for more than "
     f"{limit(WAITED_LIMIT)} of it (schedstat). Not checked where the server's processes are not "
-    "seen from here.",
+    "seen from here; a note where the device is busy all the same and is no emulated one.",
     remedy="Free cores, or send the load from another machine; perfkit preflight --watch tells who takes "
     "them.",
     source="Linux Documentation/scheduler/sched-stats.rst; PK022 and PK181 say the same of other runs.",

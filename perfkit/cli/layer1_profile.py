@@ -22,6 +22,7 @@ from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
+    from layers.evidence.guard import Checked
     from layers.layer1_gpu_busy.collect_profile import Profiled
     from layers.layer3_sweep.driven import Driven
 
@@ -113,7 +114,7 @@ def with_profile(result: Result, found: Profiled) -> Result:
     from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
     from layers.layer1_gpu_busy.judge_live import with_live_checks
 
-    checked = apply_guards(PROFILE_GUARDS, found)
+    checked = [_of_a_busy_device(result, found, guard) for guard in apply_guards(PROFILE_GUARDS, found)]
     judged = with_live_checks(result, checked, cut_short=found.cut_short)
     void = [guard for guard in checked if guard.fired and guard.effect is Effect.VOID]
     if not void:
@@ -121,6 +122,17 @@ def with_profile(result: Result, found: Profiled) -> Result:
     why = f"{void[0].title}: {void[0].message}"
     verdict = Verdict("void", False, why, Exit.INVALID, "start the load first, then profile again")
     return replace(judged, verdict=verdict, findings=[])
+
+
+def _of_a_busy_device(result: Result, found: Profiled, guard: Checked) -> Checked:
+    """Cores that others took leave a device idle, and busy none, unless its kernels run on those cores."""
+    from layers.collectors.server_adapters.bundled import BundledAdapter
+    from layers.evidence.guard import Effect
+    from layers.layer1_gpu_busy.guards_profile import NO_CORE_PROFILED
+    from layers.layer1_gpu_busy.thresholds import Word
+
+    busy = result.verdict.word == Word.DEVICE_BOUND and found.kind != BundledAdapter.kind
+    return replace(guard, effect=Effect.NOTE) if busy and guard.code == NO_CORE_PROFILED.code else guard
 
 
 def profile_section(found: Profiled) -> AddedSection:
