@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.layer4_ab.model import AbAnalysis
 from layers.layer4_ab.story import Known, earlier_symptom
 from layers.layer4_ab.study.switches import ENGINE_SWITCHES, Switch
 from layers.layer5_regression.proofs import growth_of
-
-BUNDLED = "sample-engine"
-"""How its adapter names the bundled engine."""
 
 
 def known_beside(found: AbAnalysis, earlier: Sequence[Mapping[str, Any]]) -> Known:
@@ -31,6 +29,6 @@ def known_beside(found: AbAnalysis, earlier: Sequence[Mapping[str, Any]]) -> Kno
 def _switch(found: AbAnalysis) -> Switch | None:
     """The engine's own, where it was asked."""
     servers = {one.facts.get("server", "").partition(" ")[0] for one in found.rounds}
-    if servers != {BUNDLED}:
+    if servers != {BundledAdapter.kind}:
         return None
     return next((one for one in ENGINE_SWITCHES if one.name == found.question.variable), None)

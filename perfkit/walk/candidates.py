@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layers.collectors.server_adapters.bundled import BundledAdapter
+from layers.collectors.server_adapters.sglang import SglangAdapter
+from layers.collectors.server_adapters.sglang_omni import SglangOmniAdapter
+from layers.collectors.server_adapters.vllm import VllmAdapter
 from perfkit.walk.model import Candidate, Outcome, Part
 
 LEAST_SHARE = 0.05
@@ -115,7 +119,8 @@ def _document(outcomes: Mapping[Part, Outcome], part: Part) -> Mapping[str, Any]
     return outcome.document if outcome is not None else {}
 
 
-BUNDLED, SGLANG, OMNI, VLLM = "sample-engine", "sglang", "sglang-omni", "vllm"
+BUNDLED, SGLANG = BundledAdapter.kind, SglangAdapter.kind
+OMNI, VLLM = SglangOmniAdapter.kind, VllmAdapter.kind
 ALL_ON = ("--engine-preset=optimized",)
 """The switches depend on each other: one is left out of all, never added alone where it cannot engage."""
 LAUNCHED = (
