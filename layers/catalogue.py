@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from layers.evidence.guard import Guard
 from layers.evidence.symptom import SymptomRule
 from layers.layer1_gpu_busy.guards import TRACE_GUARDS
+from layers.layer1_gpu_busy.guards_card import CARD_GUARDS
 from layers.layer1_gpu_busy.guards_comparison import COMPARISON_GUARDS
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS
@@ -105,6 +106,7 @@ CATALOGUE = gather(
     LIVE_GUARDS,
     PROFILE_GUARDS,
     WIDTH_GUARDS,
+    CARD_GUARDS,
     COMPARISON_GUARDS,
     RECORDING_GUARDS,
     TAG_GUARDS,

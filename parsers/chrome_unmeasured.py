@@ -8,12 +8,14 @@ row is read.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS
 from parsers.chrome_columns import Chunk
 from parsers.chrome_numbers import whole_number
-from parsers.chrome_parts import Fault, Parts
+from parsers.chrome_parts import Fault, Parts, ProcessId
 
 NS_PER_US = 1_000
 UNNAMED_DEVICE = -1
@@ -25,6 +27,12 @@ MOST_SHORT_SHARE = 0.1
 """Of operations, those under a microsecond in a file of whole ones, whose length is then 0. perfkit's choice:
 the two such files at hand have 2.9 and 3.4 %.
 """
+NAMES_DEVICE = re.compile(
+    r"(?:(?<![a-z])(?:gpu|cuda|hip|xpu|npu|hpu|mtia|device|card)[ :#_-]{0,2}|^\[[^]]*\] )(\d+)(?![\d.])",
+    re.IGNORECASE,
+)
+"""A process id that is text and says of which device its row is: `GPU 0`, `/device:GPU:0`, `rank 2 cuda:1`;
+or the number after the rank, as SGLang merges them (`[TP01] 3`)."""
 
 
 def note_unmeasured(parts: Parts, device: Chunk) -> None:
@@ -61,12 +69,19 @@ def _homeless(device: Chunk) -> int:
 
 
 def _misfiled(parts: Parts) -> int:
-    """Operations whose `args.device` is not their pid, where it is that of others: Kineto writes the device's
-    number in both places, and a tool that merges ranks renumbers all pids.
+    """Operations whose `args.device` is not that of their row, where it is that of others: Kineto writes the
+    device's number in both places, and a tool that merges ranks renumbers or renames all rows.
     """
     at_home = misfiled = 0
     for (device, pid), operations in parts.device_processes.items():
-        row = whole_number(pid)
+        row = _device_of_row(pid)
         at_home += operations if row == device else 0
         misfiled += operations if row is not None and row != device != UNNAMED_DEVICE else 0
     return misfiled if at_home else 0
+
+
+def _device_of_row(pid: ProcessId) -> int | None:
+    """The device that a process id stands for: its number, or the one that its text names last."""
+    number = whole_number(pid)
+    named = NAMES_DEVICE.findall(pid) if number is None and isinstance(pid, str) else []
+    return whole_number(named[-1]) if named else number

@@ -115,6 +115,25 @@ def test_an_operation_of_one_device_in_the_row_of_another_is_said(tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(
+    "row", ["GPU {}", "gpu{}", "/device:GPU:{}", "rank 2 cuda:{}", "Device {} (A100)", "[TP01] {}"]
+)
+@pytest.mark.parametrize("busy_only", [False, True])
+def test_the_row_of_a_device_may_be_named_by_text(tmp_path: Path, row: str, busy_only: bool) -> None:
+    events = [_kernel(pid=row.format(0), ts=100 + 20 * n) for n in range(3)]
+    astray = {**_with_args(device=3), "pid": row.format(0), "ts": 200}
+    assert _read(tmp_path, json.dumps(events), busy_only).losses == []
+    assert _whats(_read(tmp_path, json.dumps([*events, astray]), busy_only)) == [
+        ("1 device operations of one device in the row of another, unlike the others", True)
+    ]
+
+
+@pytest.mark.parametrize("row", ["python 3", "rank {}", "GPU 1.{}", "worker-{}", "postcard {}"])
+def test_a_row_whose_text_names_no_device_says_nothing_of_its_operations(tmp_path: Path, row: str) -> None:
+    events = [_kernel(pid=row.format(0)), {**_with_args(device=3), "pid": row.format(0), "ts": 200}]
+    assert _read(tmp_path, json.dumps(events)).losses == []
+
+
 def test_merged_ranks_with_process_ids_of_their_own_lost_nothing(tmp_path: Path) -> None:
     ranks = [_kernel(pid=1000 + rank, ts=100 + 20 * rank) for rank in range(2)]
     assert _read(tmp_path, json.dumps(ranks)).losses == []

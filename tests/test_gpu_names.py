@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.roofline.gpu_table import GPUS, NAME_LENGTH, GpuSpec, NoSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.gpu_table import GPUS, NAME_LENGTH, GpuSpec, NoSpec, find_gpu, is_another
 
 WORDS = sorted({word for gpu in GPUS for word in [gpu.family, *gpu.says.split()]} | {"mig", "64gb", "gh200"})
 
@@ -129,3 +129,20 @@ def test_ridge_points_agree_with_published_ones(card: str, ridge: float) -> None
     gpu = find_gpu(card)
     assert isinstance(gpu, GpuSpec)
     assert gpu.peak_tflops["bf16"] / gpu.bandwidth_tb_s == pytest.approx(ridge, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "another"),
+    [
+        ("NVIDIA H100 80GB HBM3", "A100-80GB-SXM", True),
+        ("NVIDIA H100 80GB HBM3", "H100-PCIe", True),
+        ("NVIDIA H100 80GB HBM3", "H100-SXM", False),
+        ("NVIDIA H100", "H100-PCIe", False),
+        ("NVIDIA H100", "NVIDIA A100", True),
+        ("NVIDIA A100-SXM4", "A100-80GB-PCIe", True),
+        ("Some GPU 9000", "H100-SXM", False),
+        ("", "H100-SXM", False),
+    ],
+)
+def test_two_names_are_of_another_card_where_none_bears_both(name: str, other: str, another: bool) -> None:
+    assert is_another(name, other) is is_another(other, name) is another

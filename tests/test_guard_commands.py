@@ -117,13 +117,35 @@ def test_a_cause_is_found_by_a_part_of_its_name(capsys: Captured) -> None:
     assert main(["explain", "host was"]) == 2  # two of them
 
 
+@pytest.mark.parametrize(
+    ("asked", "kinds"),
+    [
+        ("host was launching too slowly PK901", ["cause", "guard"]),
+        ("PK901 host was launching too slowly", ["guard", "cause"]),
+        ("S2 nothing was submitted few-samples Launching Too Slowly", ["symptom", "cause", "guard", "cause"]),
+    ],
+)
+def test_a_cause_needs_no_quotes_beside_codes(asked: str, kinds: list[str], capsys: Captured) -> None:
+    assert main(["explain", *asked.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["explained"]
+    assert [one["kind"] for one in found] == kinds
+    assert {one["name"] for one in found if one["kind"] == "cause"} <= {str(cause) for cause in Cause}
+
+
+@pytest.mark.parametrize("beside", ["", "PK901 "])
+def test_words_that_are_nearly_a_cause_are_refused_with_it(beside: str, capsys: Captured) -> None:
+    assert main(["explain", *f"{beside}host is launching too slowly".split()]) == 2
+    assert "is called host is launching too slowly; did you mean host was launching too slowly" in (
+        capsys.readouterr().err
+    )
+
+
 def test_explain_refuses_an_unknown_name_and_names_near_ones(capsys: Captured) -> None:
     assert main(["explain", "few-sample"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith(
-        "perfkit: no guard and no symptom is called few-sample; did you mean PK902 few-samples"
-    )
+    said = "perfkit: no guard, symptom or cause of idle time is called few-sample; did you mean PK902 few-"
+    assert captured.err.startswith(said)
     assert "perfkit explain" in captured.err and captured.err.count("\n") == 1
 
 
@@ -134,7 +156,7 @@ def test_explain_names_near_symptoms_too(capsys: Captured) -> None:
 
 def test_explain_of_nonsense_suggests_nothing_but_the_list(capsys: Captured) -> None:
     assert main(["explain", "zzz"]) == 2
-    said = "perfkit: no guard and no symptom is called zzz (all of them: perfkit explain)\n"
+    said = "perfkit: no guard, symptom or cause of idle time is called zzz (all of them: perfkit explain)\n"
     assert capsys.readouterr().err == said
 
 

@@ -385,6 +385,23 @@ def test_a_measured_tpot_is_set_against_the_gpu_that_the_trace_names(traces: Wri
     assert "decode step" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("busy_only", [(), ("--busy-only",)])
+def test_another_card_than_the_traces_is_told_and_decides_no_ratio(
+    busy_only: tuple[str, ...], traces: Write, capsys: Output
+) -> None:
+    traces("a.json")
+    own = document(capsys, "a.json", *busy_only)
+    other = document(capsys, "a.json", "--gpu", "A100-80GB-SXM", "--params", "1.7e9", *busy_only)
+    [told] = [guard for guard in other["guards"] if guard["name"] == "another-card-named"]
+    assert told["effect"] == "note"
+    assert told["message"] == "--gpu A100-80GB-SXM, and the trace names NVIDIA H100 80GB HBM3"
+    assert other["verdict"] == own["verdict"]
+    assert other["roofline"]["verdict"]["directional"] is True
+    same = document(capsys, "a.json", "--gpu", "H100-SXM", "--params", "1.7e9", *busy_only)
+    assert "another-card-named" in [guard["name"] for guard in same["guards_clear"]]
+    assert same["roofline"]["verdict"]["directional"] is False
+
+
 def test_ratios_alone_are_shown_without_anatomy(traces: Write, capsys: Output) -> None:
     traces("a.json")
     assert layer1("a.json", "--busy-only", "--no-record") == 3

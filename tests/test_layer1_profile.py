@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 from layers.collectors.host_source import Look
+from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.collectors.server_adapters.metrics import ServerMeans
 from layers.collectors.stacks.thread_cpu import CpuLook
+from layers.evidence.finding import Finding, Strength
 from layers.evidence.guard import Checked, Effect, apply_guards
-from layers.evidence.verdict import Exit
+from layers.evidence.result import Result
+from layers.evidence.verdict import Exit, Verdict
 from layers.layer1_gpu_busy.collect_profile import Profiled
-from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
+from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS, ProfileFacts
+from layers.layer1_gpu_busy.judge_profile import with_profile
 from layers.layer1_gpu_busy.profile_host import (
     HostBeside,
     HostLook,
@@ -24,6 +28,7 @@ from layers.layer1_gpu_busy.profile_host import (
     between_looks,
     look_at_host,
 )
+from layers.layer1_gpu_busy.thresholds import Word
 from tests.command_runs import document, run
 from tests.control_servers import Page, control_server, models
 from tests.engine_servers import Server, serving
@@ -164,8 +169,9 @@ PROFILED = Profiled("u", "sglang", "r", 5.0, 5.0, False, (), None, "")
 MEANS = ServerMeans(0.0, 0.0, None, None, None, {}, 5, False)
 
 
-def of(profiled: Profiled, code: str) -> Checked | None:
-    return next((c for c in apply_guards(PROFILE_GUARDS, profiled) if c.code == code), None)
+def of(profiled: Profiled, code: str, word: str = Word.HOST_BOUND) -> Checked | None:
+    facts = ProfileFacts(profiled, word)
+    return next((c for c in apply_guards(PROFILE_GUARDS, facts) if c.code == code), None)
 
 
 def test_pk184_needs_a_server_that_says_so() -> None:
@@ -200,6 +206,36 @@ def test_pk186_a_server_that_had_no_core(
     assert told is not None and (told.fired, told.effect) == (fired, Effect.DIRECTIONAL)
     assert words in told.message
     assert of(PROFILED, "PK186") is None, "of a server that is not seen nothing is said"
+
+
+CROWDED = HostBeside(4, 3.0, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "effect"),
+    [
+        ("sglang", Word.DEVICE_BOUND, Effect.NOTE),
+        ("sglang", Word.HOST_BOUND, Effect.DIRECTIONAL),
+        ("sglang", Word.UNDECIDED, Effect.DIRECTIONAL),
+        (BundledAdapter.kind, Word.DEVICE_BOUND, Effect.DIRECTIONAL),
+    ],
+)
+def test_pk186_is_a_note_where_the_device_is_busy_all_the_same(kind: str, word: Word, effect: Effect) -> None:
+    profiled = replace(PROFILED, kind=kind, host=CROWDED)
+    told = of(profiled, "PK186", word)
+    assert told is not None and (told.fired, told.effect) == (True, effect)
+    verdict = Verdict(word, False, "why", Exit.OK if word is not Word.UNDECIDED else Exit.NO_CONCLUSION)
+    judged = with_profile(Result("layer1", verdict), profiled).verdict
+    hints = effect is Effect.DIRECTIONAL and word is not Word.UNDECIDED
+    assert (judged.word, judged.directional) == (word, hints)
+
+
+def test_a_profile_of_an_idle_server_voids_whatever_its_traces_say() -> None:
+    finding = Finding("busy", Strength.MEDIUM, "rule", "advice")
+    result = Result("layer1", Verdict(Word.DEVICE_BOUND, False, "why", Exit.OK), findings=[finding])
+    judged = with_profile(result, replace(PROFILED, beside=MEANS))
+    assert (judged.verdict.word, judged.verdict.exit_code) == (Word.VOID, Exit.INVALID)
+    assert judged.verdict.because.startswith("PK184 idle-server-profiled: 0 running") and not judged.findings
 
 
 def test_what_waited_between_two_looks_is_the_servers_own() -> None:

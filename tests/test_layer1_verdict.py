@@ -258,6 +258,62 @@ def test_a_file_that_could_not_be_read_opens_the_verdict(tmp_path: Path) -> None
     assert result.sections["unread"] == [{"path": "b.json", "why": "b.json: no chrome trace"}]
 
 
+def with_a_hole(trace: TraceBuilder, device: int, busy_ns: int) -> None:
+    """Two stretches of work with a pause of more than their length between them."""
+    end_ns = add_steady(trace, busy_ns, operations=100, device=device)
+    add_steady(trace, busy_ns, operations=100, device=device, start_ns=2 * end_ns + FIRST_NS)
+
+
+def test_a_doubt_of_the_busier_device_comes_before_the_cure_of_the_other(judge: Judge) -> None:
+    trace = on_devices(1_000)
+    with_a_hole(trace, 1, 6_000)
+    result = judge(trace)
+    assert says(result) == ("host-bound", True, Exit.NO_CONCLUSION)
+    assert result.verdict.next_step.startswith("first judge by steps (PK109); check that there was load")
+    assert ". Then launch overhead: CUDA graphs" in result.verdict.next_step
+
+
+def test_a_busier_device_that_had_its_work_queued_is_no_cure_of_the_other(judge: Judge) -> None:
+    trace = TraceBuilder(devices=2)
+    add_steady(trace, 1_000, device=1)
+    for number in range(200):
+        start_ns = FIRST_NS + number * PERIOD_NS
+        trace.launch("k", call_ns=number * 1_000, call_dur_ns=500, start_ns=start_ns, dur_ns=HOST_BOUND_NS)
+    assert (
+        "first look at the largest gaps and what ended them (PK117). Then " in judge(trace).verdict.next_step
+    )
+
+
+@pytest.mark.parametrize("others", [(), (HOST_BOUND_NS, HOST_BOUND_NS)])
+def test_the_remedy_of_a_file_that_was_left_out_comes_first(others: tuple[int, ...], judge: Judge) -> None:
+    step = judge(steady(), host_only(), *captures(*others)).verdict.next_step
+    assert step.startswith("first record with device activities") and "(PK104). Then " in step
+
+
+def test_of_a_trace_that_perfkit_does_not_read_no_remedy_is_told(judge: Judge) -> None:
+    trace = host_only()
+    trace.complete("mtia_ccp_events", "dma", FIRST_NS, 5, args={"device": 0})
+    assert "first " not in judge(steady(), trace).verdict.next_step
+
+
+def test_of_several_void_files_each_remedy_is_told(judge: Judge) -> None:
+    torn = steady(operations=20)
+    torn.raw('{"ph": "X", "cat": "kernel", "name": "cut')
+    result = judge(host_only(), torn, host_only())
+    assert says(result) == ("void", False, Exit.INVALID)
+    assert result.verdict.next_step.startswith("record with device activities")
+    assert result.verdict.next_step.endswith("; copy or record the file again (perfkit explain PK104 PK106)")
+
+
+@pytest.mark.parametrize("busy_ns", [HOST_BOUND_NS, UNDECIDED_NS, DEVICE_BOUND_NS])
+@pytest.mark.parametrize("files", [1, 2])
+def test_of_ratios_alone_the_whole_reading_is_advised_once(tmp_path: Path, busy_ns: int, files: int) -> None:
+    made = [analysed(steady(busy_ns), tmp_path, f"{n}.json", busy_only=True) for n in range(files)]
+    result = judge_traces(made, Thresholds())
+    for said in (result.verdict.next_step, *(f.recommendation for f in result.findings if not f.negative)):
+        assert said.count("without --busy-only") == 1 and said.count("PK134") == 1
+
+
 # Captures
 
 

@@ -182,10 +182,10 @@ def test_a_frame_rate_gives_the_real_time_factor_of_the_bound() -> None:
 def test_a_traces_card_answers_unless_the_user_names_one() -> None:
     asked = Question(params=1.7e9, measured_tpot=2.0)
     found = [
-        tpot_distance("NVIDIA H200", asked),
-        tpot_distance("NVIDIA H200", replace(asked, gpu="L40S")),
-        tpot_distance("unheard-of", replace(asked, bandwidth_tb_s=1.0)),
-        tpot_distance("unheard-of", asked),
+        tpot_distance(["NVIDIA H200"], asked),
+        tpot_distance(["NVIDIA H200"], replace(asked, gpu="L40S")),
+        tpot_distance(["unheard-of"], replace(asked, bandwidth_tb_s=1.0)),
+        tpot_distance(["unheard-of"], asked),
     ]
     assert [a.card.name if isinstance(a, Roofline) else a.word for a in found] == [
         "H200-SXM",
@@ -194,6 +194,23 @@ def test_a_traces_card_answers_unless_the_user_names_one() -> None:
         "unknown-gpu",
     ]
     assert isinstance(found[3], NoSpec)
+
+
+@pytest.mark.parametrize("tpot", [0.2, 2.0, 200.0, None])
+def test_a_bound_of_another_card_than_the_traces_only_hints(tpot: float | None) -> None:
+    asked = Question(params=1.7e9, measured_tpot=tpot, context=None, gpu="A100-80GB-SXM")
+    result = judge(tpot_distance(["NVIDIA H100 80GB HBM3"], asked))
+    assert result.verdict.directional and result.verdict.exit_code is Exit.NO_CONCLUSION
+    assert "but the trace names another card, NVIDIA H100 80GB HBM3" in result.verdict.because
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[], ["NVIDIA A100-SXM4-80GB"], ["NVIDIA A100"], ["Some GPU 9000"], ["NVIDIA H200", "NVIDIA A100"]],
+)
+def test_a_bound_of_the_traces_own_card_or_one_of_an_unknown_name_stands(names: list[str]) -> None:
+    answer = tpot_distance(names, Question(params=1.7e9, gpu="A100-80GB-SXM"))
+    assert isinstance(answer, Roofline) and answer.trace_names == ""
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,13 @@ def test_products_cannot_be_judged_without_shapes_card_or_peak() -> None:
     assert look(S8, facts_of(fp32)).present is None
 
 
+def test_products_held_to_the_bound_of_another_card_say_so() -> None:
+    facts = facts_of(multiplying(4096, 4096, 4096, device_ns=556_000))
+    named = "2x the bound of A100-80GB-SXM (the trace names NVIDIA H100 80GB HBM3)"
+    assert named in look(S8, replace(facts, gpu="A100-80GB-SXM")).numbers
+    assert "the trace names" not in look(S8, replace(facts, gpu="H100-SXM")).numbers
+
+
 def copying(copy_ns: int, hidden: bool) -> SymptomFacts:
     kernels = [kernel(0, 1_000)] if hidden else [kernel(copy_ns, 1_000)]
     return facts_of(trace_of([copy_to_host(0, copy_ns, nbytes=copy_ns), *kernels]))

@@ -64,6 +64,7 @@ def analyse_trace(trace: DeviceTrace, gpu: str = "") -> TraceAnalysis:
         devices=tuple(devices),
         ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
         training=holds_training(trace),
+        bounds_for=gpu,
     )
 
 

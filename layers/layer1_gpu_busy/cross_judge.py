@@ -16,6 +16,7 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import pct
 from layers.layer1_gpu_busy.cross_check import Comparison, Times, cross_check, with_cards
+from layers.layer1_gpu_busy.doubt_steps import without_doubt
 from layers.layer1_gpu_busy.guards import BUSY_OVER_READING
 from layers.layer1_gpu_busy.guards_cross import CROSS_GUARDS, METHODS_DISAGREE, CrossFacts, said
 from layers.layer1_gpu_busy.judge import TraceDevice, judge_traces
@@ -142,20 +143,22 @@ def _combined(of_traces: Result, of_samples: Result, facts: CrossFacts) -> Resul
         return _undecided(both, said(facts.against[0]))
     if {traced.word, sampled.word} == OPPOSITE:
         return _undecided(both, f"the trace says {traced.word}, the samples {sampled.word}, of other times")
-    return replace(both, verdict=_with_samples(traced, sampled, facts.comparisons))
+    return replace(both, verdict=_with_samples(of_traces, sampled, facts.comparisons))
 
 
 def _samples_alone(sampled: Verdict, traced: Verdict) -> Verdict:
     return replace(sampled, because=f"{sampled.because}; the trace is void: {traced.because}")
 
 
-def _with_samples(traced: Verdict, sampled: Verdict, comparisons: Sequence[Comparison]) -> Verdict:
+def _with_samples(of_traces: Result, sampled: Verdict, comparisons: Sequence[Comparison]) -> Verdict:
     """A trace's verdict with what the samples add to its sentence, and to where it leads."""
+    traced = of_traces.verdict
     empty = next((c.b for c in comparisons if _leaves_sms_idle(c)), None)
     if traced.word != Word.DEVICE_BOUND or empty is None:
         return replace(traced, because=traced.because + _beside(sampled, comparisons))
     because = f"{traced.because}{_beside(sampled, comparisons)}; SM active only {pct(empty.value)}"
-    return replace(traced, because=because, next_step=FILL_NEXT)
+    doubts = of_traces.guards if traced.directional else []
+    return replace(traced, because=because, next_step=without_doubt(doubts, FILL_NEXT, doubts))
 
 
 def _leaves_sms_idle(c: Comparison) -> bool:

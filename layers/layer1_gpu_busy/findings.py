@@ -26,7 +26,7 @@ from layers.layer1_gpu_busy.idle_model import Place
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import DeviceAnalysis
-from layers.layer1_gpu_busy.next_steps import BY_CAUSE, next_step
+from layers.layer1_gpu_busy.next_steps import BY_CAUSE, DEVICE_BOUND, next_step
 from layers.layer1_gpu_busy.overlap import EXPOSED_SHARE
 from layers.layer1_gpu_busy.symptoms.communication import S5, S6
 from layers.layer1_gpu_busy.symptoms.device import S4, S8, S12
@@ -151,7 +151,7 @@ class _Found:
 
     def _verdict(self, statement: str, cure: str) -> Finding:
         """The verdict, on the busy ratios, with what removes a doubt before its cure."""
-        found = self._on_ratios(statement, without_doubt(self.guards, cure))
+        found = self._on_ratios(statement, without_doubt(self.guards, cure, self.guards))
         return replace(found, kind=FindingKind.VERDICT)
 
     def _on_ratios(self, statement: str, recommendation: str) -> Finding:
@@ -180,7 +180,7 @@ class _Found:
 def top_kernel_advice(device: DeviceAnalysis) -> str:
     """Where device time goes, and the command that looks into it."""
     if not device.kernels:
-        return "perfkit roofline; run without --busy-only for the kernel table"
+        return DEVICE_BOUND
     top = device.kernels[0]
     if top.group == KernelGroup.COMMUNICATION:
         return f"communication before kernels: {short_name(top.name)} takes {pct(top.share)}; {ALL_RANKS}"

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from layers.collectors.server_adapters.bundled import BundledAdapter
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.collect_profile import Profiled
+from layers.layer1_gpu_busy.thresholds import Word
 from layers.preflight.watch import FOREIGN_CPU_SHARE
 
 WAITED_LIMIT = 0.20
 """perfkit's choice, of the profile, as for stacks (PK234): what is in a run queue launches nothing."""
 
 
-def _idle(profiled: Profiled) -> Outcome | None:
-    beside = profiled.beside
+@dataclass(frozen=True, slots=True)
+class ProfileFacts:
+    """A profile, and the word of the verdict that its traces led to."""
+
+    profiled: Profiled
+    word: str
+
+    @property
+    def busy_all_the_same(self) -> bool:
+        """Whether the device was kept busy, and is none that the host's own cores emulate."""
+        return self.word == Word.DEVICE_BOUND and self.profiled.kind != BundledAdapter.kind
+
+
+def _idle(facts: ProfileFacts) -> Outcome | None:
+    beside = facts.profiled.beside
     if beside is None:
         return None
     told = {"running": beside.running, "waiting": beside.waiting}
@@ -24,12 +41,14 @@ def _idle(profiled: Profiled) -> Outcome | None:
     return Outcome(not any(known.values()), text)
 
 
-def _cut_short(profiled: Profiled) -> Outcome:
+def _cut_short(facts: ProfileFacts) -> Outcome:
+    profiled = facts.profiled
     return Outcome(profiled.cut_short, f"{profiled.lasted_s:.1f} s of {profiled.asked_s:g} s")
 
 
-def _no_core(profiled: Profiled) -> Outcome | None:
-    host = profiled.host
+def _no_core(facts: ProfileFacts) -> Outcome | None:
+    """Cores that others took leave a device idle, and busy none."""
+    host = facts.profiled.host
     if host is None or (host.foreign_cores is None and host.longest is None):
         return None
     said, fired = list[str](), False
@@ -42,7 +61,7 @@ def _no_core(profiled: Profiled) -> Outcome | None:
             f"{whose} waited for a CPU for {pct(one.share)} of the profile, the longest of the server's"
         )
         fired |= one.share > WAITED_LIMIT
-    return Outcome(fired, "; ".join(said))
+    return Outcome(fired, "; ".join(said), Effect.NOTE if facts.busy_all_the_same else None)
 
 
 IDLE_PROFILED = Guard(
@@ -92,4 +111,4 @@ NO_CORE_PROFILED = Guard(
     check=_no_core,
 )
 
-PROFILE_GUARDS: tuple[Guard[Profiled], ...] = (IDLE_PROFILED, PROFILE_CUT_SHORT, NO_CORE_PROFILED)
+PROFILE_GUARDS: tuple[Guard[ProfileFacts], ...] = (IDLE_PROFILED, PROFILE_CUT_SHORT, NO_CORE_PROFILED)

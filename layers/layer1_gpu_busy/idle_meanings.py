@@ -50,7 +50,7 @@ class CauseEntry:
 
 
 def find_cause(text: str) -> CauseEntry | None:
-    """The one cause whose name is or holds the text, in any case; None where there is none."""
+    """The one cause whose name is the text or holds its words, in any case; None where there is none."""
     wanted = " ".join(text.casefold().split())
-    fits = [c for c in Cause if wanted == c or (len(wanted) >= SHORTEST_PART and wanted in c)]
+    fits = [c for c in Cause if wanted == c or (len(wanted) >= SHORTEST_PART and f" {wanted} " in f" {c} ")]
     return CauseEntry(str(fits[0]), WHOSE, MEANINGS[fits[0]], BY_CAUSE[fits[0]]) if len(fits) == 1 else None

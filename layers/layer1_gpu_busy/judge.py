@@ -24,6 +24,7 @@ from layers.layer1_gpu_busy.doubt_steps import void_step, without_doubt
 from layers.layer1_gpu_busy.findings import device_findings
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards import FEW_SAMPLES, TRACE_GUARDS, WINDOW_DECIDES
+from layers.layer1_gpu_busy.guards_card import CARD_GUARDS
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS, SHAPES_DIFFER
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import check_files
@@ -41,7 +42,7 @@ from layers.layer1_gpu_busy.thresholds import Thresholds, Word, word_of
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
 from parsers.chrome_categories import Producer
 
-DEVICE_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS)
+DEVICE_GUARDS = (*TRACE_GUARDS, *DOUBT_GUARDS, *NSYS_GUARDS, *WIDTH_GUARDS, *CARD_GUARDS)
 TraceDevice = tuple[str, int]
 """A device of a trace: the file's path and the device's number."""
 
@@ -153,7 +154,7 @@ def _verdict(judged: Sequence[Judged], of_files: Sequence[Checked], thresholds: 
         + _left_out(len(judged) - len(standing), "void")
         + _left_out(len(standing) - len(heard), "hardly used"),
         exit_code=exit_code_for(reached, guards, directional=directional),
-        next_step=_next(word, heard, of_files),
+        next_step=_next(word, heard, [*of_files, *_voided(judged)]),
     )
 
 
@@ -164,9 +165,13 @@ def _hints(j: Judged, of_files: Sequence[Checked]) -> bool:
 
 
 def _next(word: Word, standing: Sequence[Standing], of_files: Sequence[Checked]) -> str:
-    """What removes a doubt, then where to look, and for a host-bound device what kernel work could win."""
+    """What removes the doubts, then where to look, and for a host-bound device what kernel work could win.
+
+    `of_files` are the guards on the files, and those that void what was left out."""
     least = min(standing, key=lambda j: j.ratio)
-    return without_doubt([*of_files, *least.guards], _cure(word, least, standing))
+    of_others = [checked for j in standing if j is not least for checked in j.guards]
+    guards = [*of_files, *least.guards, *of_others]
+    return without_doubt(guards, _cure(word, least, standing), least.guards)
 
 
 def _cure(word: Word, least: Standing, standing: Sequence[Standing]) -> str:
@@ -215,10 +220,17 @@ def _why_void(judged: Sequence[Judged]) -> str:
 
 
 def _void_step(judged: Sequence[Judged]) -> str:
-    """What would make it valid; of a device that perfkit does not read, nothing would."""
-    j, voided = next((j, c) for j in judged for c in j.guards if _voids(c))
-    unknown = j.trace.meta.producer in (Producer.MTIA, Producer.ASCEND)
-    return f"perfkit explain {voided.code}" if unknown else void_step(voided)
+    """What would make it valid; of devices that perfkit does not read, nothing would."""
+    if voided := _voided(judged):
+        return void_step(voided)
+    return f"perfkit explain {next(c.code for j in judged for c in j.guards if _voids(c))}"
+
+
+def _voided(judged: Sequence[Judged]) -> list[Checked]:
+    """The first guard that voids each void device, apart from those that perfkit does not read."""
+    unread = (Producer.MTIA, Producer.ASCEND)
+    void = [j for j in judged if isinstance(j, Void) and j.trace.meta.producer not in unread]
+    return [voids for j in void if (voids := next(filter(_voids, j.guards), None)) is not None]
 
 
 def _voids(checked: Checked) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layers.layer1_gpu_busy.exposed import Exposed, exposed_times
-from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED
+from layers.layer1_gpu_busy.guards import IDLE_WHILE_QUEUED, RATIOS_ALONE
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.symptoms.device import S12
@@ -20,7 +20,7 @@ BY_CAUSE = {
     Cause.UNKNOWN: "a trace that holds the host side too (ProfilerActivity.CPU)",
 }
 """What each chief cause of idle time leads to."""
-NO_ANATOMY = "where the idle time lies: the same command without --busy-only"
+NO_ANATOMY = f"where the idle time lies: the same command without --busy-only ({RATIOS_ALONE.code})"
 DEVICE_BOUND = "kernels: perfkit roofline, then the ncu command of the top kernels"
 COPIES = (
     f"copies, which fill most of the busy time: by direction and size (symptom {S12.code}), before any kernel"

@@ -32,6 +32,7 @@ class TraceAnalysis:
     `untimed_devices` are those of which no operation has a time, with the number of their operations.
     `ranks` has one entry per device where the trace was read whole, for the table of ranks. `nsys` is None
     for what is no export of nsys. `training`: it holds parts of a backward pass or an optimizer's step.
+    `bounds_for`: the card that the user named for bounds, empty for none.
     """
 
     artifact: Artifact
@@ -47,6 +48,7 @@ class TraceAnalysis:
     ranks: tuple[RankTrace, ...]
     nsys: NsysFacts | None = None
     training: bool = False
+    bounds_for: str = ""
 
     def same_events(self, other: TraceAnalysis) -> bool:
         """Whether both were read from the same capture, however it is packed: the same events at the same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import counted
 from layers.layer1_gpu_busy.idle_meanings import MEANINGS, find_cause
+from layers.layer1_gpu_busy.idle_model import Cause
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 
@@ -56,13 +58,11 @@ def explain(
 ) -> int:
     """Explain guards, symptoms and causes of idle time: what each means, how perfkit detects it, what to do.
 
-    Examples: perfkit explain PK101 S1; perfkit explain "nothing was submitted"
+    A cause may stand without quotes, beside codes. Example: perfkit explain PK101 nothing was submitted
     """
     if not names:
         return _all(json)
-    whole = " ".join(names)
-    together = _find(whole) if len(names) > 1 else None
-    found = [together] if together is not None else [_found(name) for name in names]
+    found = _entries(names)
     said = ", ".join(one.name for one in found)
     if len(found) == 1:
         sections: dict[str, Any] = {found[0].kind: found[0].texts}
@@ -83,11 +83,25 @@ class _Entry:
     paragraphs: Paragraphs
 
 
-def _found(name: str) -> _Entry:
-    found = _find(name)
-    if found is None:
-        raise UsageError(_not_found(name))
+def _entries(words: Sequence[str]) -> list[_Entry]:
+    """What the words stand for, in turn: a name may be several of them, and the longest counts."""
+    found, rest = list[_Entry](), list(words)
+    while rest:
+        longest = _longest(rest)
+        if longest is None:
+            raise UsageError(_not_found(rest))
+        entry, many = longest
+        found.append(entry)
+        rest = rest[many:]
     return found
+
+
+def _longest(words: Sequence[str]) -> tuple[_Entry, int] | None:
+    """The entry that most of the first words name, and how many they are."""
+    for many in range(len(words), 0, -1):
+        if (found := _find(" ".join(words[:many]))) is not None:
+            return found, many
+    return None
 
 
 def _find(name: str) -> _Entry | None:
@@ -127,11 +141,15 @@ def _show_all() -> None:
     output.line()
     output.show(output.table(["cause of idle time"], [(str(cause),) for cause in MEANINGS]))
     output.line()
-    output.line('In full: perfkit explain CODE..., or perfkit explain "nothing was submitted"')
+    output.line("In full: perfkit explain CODE..., or perfkit explain nothing was submitted")
 
 
-def _not_found(text: str) -> str:
+def _not_found(words: Sequence[str]) -> str:
+    """Of words that begin with no name: as many as are nearly a cause, else the first."""
+    runs = [" ".join(words[:many]) for many in range(len(words), 1, -1)]
+    nearly = [(run, *cause) for run in runs if (cause := get_close_matches(run.casefold(), list(Cause), 1))]
+    text, *causes = nearly[0] if nearly else (words[0],)
     found: list[Named] = [*near(text, CATALOGUE), *near(text, SYMPTOMS)]
-    close = ", ".join(f"{one.code} {one.name}" for one in found)
+    close = ", ".join([*causes, *(f"{one.code} {one.name}" for one in found)])
     meant = f"; did you mean {close}?" if close else ""
-    return f"no guard and no symptom is called {text}{meant} (all of them: perfkit explain)"
+    return f"no guard, symptom or cause of idle time is called {text}{meant} (all of them: perfkit explain)"

@@ -153,7 +153,7 @@ def layer1(
             crossed = None
             result = judge_traces(collected.traces, thresholds, collected.unread)
         if found is not None:
-            result = profile_now.with_profile(result, found)
+            result = _with_profile(result, found)
             added.append(profile_now.profile_section(found))
         if now is not None:
             result = live_now.with_sampling(result, now)
@@ -189,6 +189,12 @@ def _profiled(
     headers = pairs("--header", header)
     with profile_now.profiled(server, seconds, load, trace_dir, headers, investigation, keep) as found:
         yield found
+
+
+def _with_profile(result: Result, found: Profiled) -> Result:
+    from layers.layer1_gpu_busy.judge_profile import with_profile
+
+    return with_profile(result, found)
 
 
 def _show(

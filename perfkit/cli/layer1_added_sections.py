@@ -47,10 +47,10 @@ def roofline_section(collected: Collected, question: Question) -> AddedSection:
     names = {d.busy.device_name for t in collected.traces for d in t.devices if d.busy.device_name}
     if len(names) > 1 and question.gpu is None:
         raise UsageError(f"the traces name several GPUs ({', '.join(sorted(names))}): say which with --gpu")
-    answer = tpot_distance(next(iter(names), ""), question)
-    result = judge(answer)
-    verdict = {"word": result.verdict.word, "because": result.verdict.because}
-    content = {"verdict": verdict, **result.sections.get("roofline", {})}
+    answer = tpot_distance(names, question)
+    verdict = (result := judge(answer)).verdict
+    said = {"word": verdict.word, "directional": verdict.directional, "because": verdict.because}
+    content = {"verdict": said, **result.sections.get("roofline", {})}
     return AddedSection("roofline", content, lambda: show_roofline(result, answer))
 
 

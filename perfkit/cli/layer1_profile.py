@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from layers.evidence.result import Result
-from layers.evidence.verdict import Exit, Verdict
 from parsers.errors import UsageError
 from perfkit.cli import output
 from perfkit.cli.driving import Driving, driven_load, servers_folder
@@ -22,7 +19,6 @@ from perfkit.cli.layer1_added_sections import AddedSection
 from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
-    from layers.evidence.guard import Checked
     from layers.layer1_gpu_busy.collect_profile import Profiled
     from layers.layer3_sweep.driven import Driven
 
@@ -106,33 +102,6 @@ def profiled(
         with told_to_end() as told:
             found = record_profile(adapter, folder, run, seconds, told, load=own)
         yield found
-
-
-def with_profile(result: Result, found: Profiled) -> Result:
-    """The result with the guards of the profile: of an idle server it is void, and leaves no finding."""
-    from layers.evidence.guard import Effect, apply_guards
-    from layers.layer1_gpu_busy.guards_profile import PROFILE_GUARDS
-    from layers.layer1_gpu_busy.judge_live import with_live_checks
-
-    checked = [_of_a_busy_device(result, found, guard) for guard in apply_guards(PROFILE_GUARDS, found)]
-    judged = with_live_checks(result, checked, cut_short=found.cut_short)
-    void = [guard for guard in checked if guard.fired and guard.effect is Effect.VOID]
-    if not void:
-        return judged
-    why = f"{void[0].title}: {void[0].message}"
-    verdict = Verdict("void", False, why, Exit.INVALID, "start the load first, then profile again")
-    return replace(judged, verdict=verdict, findings=[])
-
-
-def _of_a_busy_device(result: Result, found: Profiled, guard: Checked) -> Checked:
-    """Cores that others took leave a device idle, and busy none, unless its kernels run on those cores."""
-    from layers.collectors.server_adapters.bundled import BundledAdapter
-    from layers.evidence.guard import Effect
-    from layers.layer1_gpu_busy.guards_profile import NO_CORE_PROFILED
-    from layers.layer1_gpu_busy.thresholds import Word
-
-    busy = result.verdict.word == Word.DEVICE_BOUND and found.kind != BundledAdapter.kind
-    return replace(guard, effect=Effect.NOTE) if busy and guard.code == NO_CORE_PROFILED.code else guard
 
 
 def profile_section(found: Profiled) -> AddedSection:

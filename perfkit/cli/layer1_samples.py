@@ -63,7 +63,7 @@ def show_samples(result: Result, checked: CrossChecked, added: Sequence[AddedSec
     show_strength(result)
     for file in dict.fromkeys(card.file.artifact for card in checked.cards):
         show_artifacts([file])
-    show_what_explains(result.guards)
+    show_what_explains(result, result.guards)
 
 
 def _show_methods(checked: CrossChecked) -> None:

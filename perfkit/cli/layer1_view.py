@@ -226,7 +226,7 @@ def _footer(result: Result, collected: Collected, shown: _Shown | None) -> None:
     show_artifacts([trace.artifact for trace in collected.traces])
     if result.verdict.word == Word.DEVICE_BOUND and shown is not None:
         _ncu(ncu_command(shown.device))
-    show_what_explains(result.guards)
+    show_what_explains(result, result.guards)
 
 
 def _ncu(command: str | None) -> None:

@@ -223,4 +223,4 @@ def _footer(result: Result) -> None:
     if any(f.kind is FindingKind.VERDICT for f in result.findings):
         output.paragraph("shares", "of the thread's own ticks; in brackets their 95 % interval")
     show_artifacts(measured_files(result))
-    show_what_explains(result.guards)
+    show_what_explains(result, result.guards)

@@ -43,7 +43,7 @@ def show_regress(result: Result) -> None:
     output.line()
     show_strength(result)
     show_artifacts(measured_files(result))
-    show_what_explains(result.guards)
+    show_what_explains(result, result.guards)
 
 
 def _show_cells(cells: Sequence[Entry]) -> None:
@@ -128,4 +128,4 @@ def show_keys(result: Result) -> None:
     show_checks(result.guards)
     output.line()
     show_strength(result)
-    show_what_explains(result.guards)
+    show_what_explains(result, result.guards)

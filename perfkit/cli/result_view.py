@@ -8,7 +8,7 @@ from layers.evidence.finding import FindingKind
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.evidence.wording import FEW, counted
+from layers.evidence.wording import counted
 from perfkit.cli import output
 
 SHA256_CHARACTERS = 16
@@ -66,13 +66,15 @@ def measured_files(result: Result) -> list[Artifact]:
     return list(dict.fromkeys(m.artifact for m in result.measurements if m.artifact is not None))
 
 
-def show_what_explains(guards: Sequence[Checked]) -> None:
-    """Where to read on about the guard that decided most; where none did, about the first that fired."""
+def show_what_explains(result: Result, guards: Sequence[Checked]) -> None:
+    """Where to read on about the one of these guards that decided most: the one that the rule of the strength
+    names, else the strongest. A note that no rule names decides nothing."""
+    rules = " ".join(f.rule for f in result.findings if f.kind is FindingKind.VERDICT)
     fired = list(fired_guards(guards))
-    decided = [code for effect, code in fired if effect is not Effect.NOTE][:1]
-    codes = decided or [code for _, code in fired][:FEW]
-    if codes:
-        output.paragraph("explain", f"perfkit explain {' '.join(codes)}")
+    named = [code for _, code in fired if code in rules]
+    decided = [*named, *(code for effect, code in fired if effect is not Effect.NOTE)]
+    if decided:
+        output.paragraph("explain", f"perfkit explain {decided[0]}")
 
 
 def show_footer(result: Result, guards: Sequence[Checked]) -> None:
@@ -80,7 +82,7 @@ def show_footer(result: Result, guards: Sequence[Checked]) -> None:
     output.line()
     show_strength(result)
     show_artifacts(measured_files(result))
-    show_what_explains(guards)
+    show_what_explains(result, guards)
 
 
 def number(value: float | None, digits: int = 4) -> str:

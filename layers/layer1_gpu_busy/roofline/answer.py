@@ -7,12 +7,13 @@ is listed.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from layers.layer1_gpu_busy.roofline import bounds as formulas
 from layers.layer1_gpu_busy.roofline.bounds import Bound, Machine, Model, Side, Work
-from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec
+from layers.layer1_gpu_busy.roofline.gpu_table import NoSpec, is_another
 from layers.layer1_gpu_busy.roofline.question import Card, Question, find_card, machine_of, model_of
 
 TUNED_SHARE = 0.60
@@ -66,7 +67,8 @@ class Roofline:
 
     `decode` is the strict bound (with MoE: expected under uniform routing), `decode_sum_s` the general form,
     `floor` the bound that no routing undercuts (equal to `decode` without MoE). `weakened_by` names the terms
-    of the decode step that are left out, `left_out` all of them.
+    of the decode step that are left out, `left_out` all of them. `trace_names`: the card of the trace, where
+    the bounds are for another one.
     """
 
     question: Question
@@ -83,6 +85,7 @@ class Roofline:
     weakened_by: tuple[str, ...]
     left_out: tuple[str, ...]
     distance: Distance | None
+    trace_names: str = ""
 
 
 def roofline_of(question: Question) -> Roofline | NoSpec:
@@ -115,13 +118,18 @@ def roofline_of(question: Question) -> Roofline | NoSpec:
     )
 
 
-def tpot_distance(gpu: str, question: Question) -> Roofline | NoSpec:
-    """The same for the GPU that a trace names; a --gpu or --bandwidth-tb-s of the user goes before that name.
+def tpot_distance(names: Collection[str], question: Question) -> Roofline | NoSpec:
+    """The same for the GPU that traces name (none or one of several where the user says which); a --gpu or
+    --bandwidth-tb-s of the user goes before these names.
 
     With `question.measured_tpot` (ms) the answer holds the distance; `judge.py` words it.
     """
     own = question.gpu or question.bandwidth_tb_s
-    return roofline_of(question if own else replace(question, gpu=gpu))
+    answer = roofline_of(question if own else replace(question, gpu=next(iter(names), "")))
+    others = [name for name in names if is_another(name, question.gpu or "")]
+    if isinstance(answer, NoSpec) or len(others) < len(names) or not others:
+        return answer
+    return replace(answer, trace_names=" and ".join(sorted(others)))
 
 
 def _decode_work(q: Question, model: Model, machine: Machine, *, same_experts: bool = False) -> Work:

@@ -119,6 +119,21 @@ def find_gpu(name: str) -> GpuSpec | NoSpec:
     return named[0] if len(named) == 1 else _no_row(name, rest, family)
 
 
+def is_another(name: str, other: str) -> bool:
+    """Whether two product names, each in the table, are of no card that bears both."""
+    one, two = _meant(name), _meant(other)
+    return bool(one and two) and not one & two
+
+
+def _meant(name: str) -> set[str]:
+    """The rows that a name may mean: none where it is not in the table."""
+    found = find_gpu(name)
+    if isinstance(found, GpuSpec):
+        return {found.name}
+    said = _words(name[:NAME_LENGTH])
+    return {gpu.name for gpu in GPUS if gpu.family in said and gpu.allows(said - {gpu.family})}
+
+
 def _words(name: str) -> frozenset[str]:
     """The words of a product name in lower case: "80 GB" is one word, vendor names are none."""
     joined = re.sub(r"(\d+)\s+gb\b", r"\1gb", name.lower())

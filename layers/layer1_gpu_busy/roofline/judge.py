@@ -123,9 +123,8 @@ def _three_digits(value: float) -> str:
 
 
 def _bound_verdict(answer: Roofline) -> Verdict:
-    if answer.may_stay_in_cache:
-        because = f"{cannot_be_faster(answer)}; but {IN_CACHE}"
-        return Verdict("bound", True, because, Exit.NO_CONCLUSION)
+    if doubt := _any_doubt(answer):
+        return Verdict("bound", True, f"{cannot_be_faster(answer)}; but {doubt}", Exit.NO_CONCLUSION)
     return Verdict("bound", False, cannot_be_faster(answer), Exit.OK)
 
 
@@ -142,11 +141,18 @@ def _distance_verdict(answer: Roofline, distance: Distance) -> Verdict:
 
 def _doubt(answer: Roofline, zone: Zone) -> str:
     """Why the distance only hints; empty when it concludes."""
-    if answer.may_stay_in_cache:
-        return IN_CACHE
+    if doubt := _any_doubt(answer):
+        return doubt
     if zone is Zone.FAR and answer.weakened_by:
         return "the bound leaves out " + ", ".join(term.split(" (")[0] for term in answer.weakened_by)
     return ""
+
+
+def _any_doubt(answer: Roofline) -> str:
+    """Why a bound only hints, whatever is asked of it."""
+    if answer.trace_names:
+        return f"the trace names another card, {answer.trace_names}"
+    return IN_CACHE if answer.may_stay_in_cache else ""
 
 
 def _distance_in_words(answer: Roofline, distance: Distance) -> str:

@@ -13,7 +13,7 @@ from layers.evidence.wording import counted, limit, pct, time_text
 from layers.layer1_gpu_busy.copies import exposed_ns
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.model import Step
-from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu
+from layers.layer1_gpu_busy.roofline.gpu_table import GpuSpec, find_gpu, is_another
 from layers.layer1_gpu_busy.roofline.products import ProductRow, product_rows
 from layers.layer1_gpu_busy.steps import NO_STEP
 from layers.layer1_gpu_busy.symptoms.facts import TRACELENS, SymptomFacts, window_text
@@ -112,11 +112,17 @@ def product_above_roofline(facts: SymptomFacts) -> Seen:
     busy_ns = facts.busy.device_window.device_op_ns
     share = sum(row.total_ns for row, _ in slow) / max(busy_ns, 1)
     return all_of(
-        f"{len(slow)} of {len(judged)} shapes above {ROOFLINE_RATIO:.0f}x the bound of {gpu.name}, "
+        f"{len(slow)} of {len(judged)} shapes above {ROOFLINE_RATIO:.0f}x the bound of {_whose(gpu, facts)}, "
         f"{pct(share)} of {time_text(busy_ns)} busy; {'the longest of them' if slow else 'longest'}: "
         f"{_product_text(*(slow or judged)[0], gpu)}",
         Condition("such shapes", share, SLOW_PRODUCTS_SHARE),
     )
+
+
+def _whose(gpu: GpuSpec, facts: SymptomFacts) -> str:
+    """The card of the bound, and that of the trace where it is another."""
+    own = facts.busy.device_name
+    return f"{gpu.name} (the trace names {own})" if is_another(own, gpu.name) else gpu.name
 
 
 def _product_text(row: ProductRow, bound_ns: float, gpu: GpuSpec) -> str:
