@@ -12,6 +12,10 @@ four claims, as held or not; the exit code is 1 if one does not hold. On a machi
 starting its kernel. *Empty queue*: the device had come for the command before the host had queued it. The
 *window* reaches from the first kernel's start to the last one's end, the *launching* from the begin of the
 first launch to the return of the last.
+
+A kernel that runs longer than half of what lies between two launches is not *small*: the one behind it may
+find its command waiting, and rightly so. The claim is of kernels behind small ones; a table by kernel tells
+which are not, and what is found behind those.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.engine_step import KERNELS_A_LAYER, ROWS, WIDTH, add, decoder_step, filled
@@ -37,9 +42,23 @@ CHECKS = 100
 FEW_ROUNDS = 20
 """With fewer undisturbed rounds the machine is too busy to judge."""
 
+SMALL_SHARE = 0.5
+"""Of the time between two launches, up to which a kernel is small."""
 EMPTY_QUEUE_SHARE = 0.90
 WINDOW_TOLERANCE = 0.10
 """What eager mode must show: nearly all kernels wait for the host, a step takes what launching takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One kernel of a step: how long it ran, how long after the launch before it its own began (µs; None for
+    the first), and whether it found an empty queue.
+    """
+
+    name: str
+    run_us: float
+    since_launch_us: float | None
+    found_empty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,7 @@ class Round:
     replay_between_us: float
     empty_share: float
     window_over_launching: float
+    kernels: tuple[Launched, ...]
 
     @property
     def eager_over_replay(self) -> float:
@@ -161,11 +181,22 @@ def measured(device: EmulatedDevice, step: Step) -> Round:
         replay_between_us=(replay_us - replay_busy_ns / 1000) / kernels,
         empty_share=statistics.mean(one.queue_was_empty for one in profile.activities),
         window_over_launching=window_ns(profile) / launching_ns(profile),
+        kernels=launched(profile),
     )
 
 
 def launches(profile: Profile) -> list[HostCall]:
     return [one for one in profile.calls if one.operation == "launch"]
+
+
+def launched(profile: Profile) -> tuple[Launched, ...]:
+    """The kernels of a profiled step, in their order."""
+    begun_ns = [one.start_ns for one in launches(profile)]
+    since_us = [None, *((later - earlier) / 1000 for earlier, later in pairwise(begun_ns))]
+    return tuple(
+        Launched(one.name, (one.end_ns - one.start_ns) / 1000, since, one.queue_was_empty)
+        for one, since in zip(profile.activities, since_us, strict=True)
+    )
 
 
 def launching_ns(profile: Profile) -> int:
@@ -202,12 +233,15 @@ def report(rounds: list[Round]) -> bool:
         deciles = statistics.quantiles(map(value, rounds), n=10)
         medians[name] = deciles[4]
         print(f"{name:36}{unit:>4}{deciles[4]:9.2f}{deciles[0]:8.2f}{deciles[8]:8.2f}")
+    behind = by_place(rounds)
+    medians["behind small"] = behind_small(behind)
+    tell_places(behind)
     claims = {
         "decoding costs the device clearly less than launching costs the host (half or less)": (
             medians["decode over launch"] <= 0.5
         ),
-        f"at least {EMPTY_QUEUE_SHARE:.0%} of the kernels found an empty queue": (
-            medians["kernels that found an empty queue"] >= EMPTY_QUEUE_SHARE
+        f"at least {EMPTY_QUEUE_SHARE:.0%} of the kernels behind small ones found an empty queue": (
+            medians["behind small"] >= EMPTY_QUEUE_SHARE
         ),
         f"the step's window is the launching, within {WINDOW_TOLERANCE:.0%}": (
             abs(medians["window over launching"] - 1) <= WINDOW_TOLERANCE
@@ -217,6 +251,67 @@ def report(rounds: list[Round]) -> bool:
     for claim, holds in claims.items():
         print(f"{'holds' if holds else 'DOES NOT HOLD':14}{claim}")
     return all(claims.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place in a layer, over all layers and rounds: its kernel and the one before it; medians in µs."""
+
+    name: str
+    run_us: float
+    before: str
+    before_us: float
+    between_us: float
+    empty_share: float
+    kernels: int
+
+    @property
+    def behind_small(self) -> bool:
+        return self.before_us <= SMALL_SHARE * self.between_us
+
+
+def by_place(rounds: list[Round]) -> list[Place]:
+    """The places of a layer. The first kernel of a step, which has none before it, is left out."""
+    found = []
+    for place in range(KERNELS_A_LAYER):
+        pairs = [
+            pair
+            for one in rounds
+            for at, pair in enumerate(pairwise(one.kernels), 1)
+            if at % KERNELS_A_LAYER == place
+        ]
+        before, here = zip(*pairs, strict=True)
+        found.append(
+            Place(
+                name=here[0].name,
+                run_us=statistics.median(one.run_us for one in here),
+                before=before[0].name,
+                before_us=statistics.median(one.run_us for one in before),
+                between_us=statistics.median(one.since_launch_us for one in here),
+                empty_share=statistics.mean(one.found_empty for one in here),
+                kernels=len(here),
+            )
+        )
+    return found
+
+
+def behind_small(places: list[Place]) -> float:
+    """The share of the kernels behind small ones that found an empty queue; 0 where none is behind one."""
+    small = [one for one in places if one.behind_small]
+    kernels = sum(one.kernels for one in small)
+    return sum(one.empty_share * one.kernels for one in small) / kernels if kernels else 0.0
+
+
+def tell_places(places: list[Place]) -> None:
+    """Print each place: what came before it, and how many of its kernels found an empty queue."""
+    print(f"\n{'kernel':18}{'runs us':>9}{'found empty':>13}  behind")
+    for one in places:
+        size = "" if one.behind_small else f", not small: launches are {one.between_us:.2f} apart"
+        print(
+            f"{one.name:18}{one.run_us:9.2f}{one.empty_share:13.0%}  {one.before} {one.before_us:.2f}{size}"
+        )
+    small = f"{sum(one.behind_small for one in places)} of {len(places)} places"
+    print(f"behind small ones ({small}): {behind_small(places):.1%} found an empty queue\n")
 
 
 if __name__ == "__main__":
