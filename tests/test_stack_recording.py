@@ -166,6 +166,14 @@ def test_captures_of_both_modes_take_turns(profiler: Profiler, tmp_path: Path) -
     assert all(a.recording.cost == ran.cost for a in ran.attempts)
 
 
+def test_there_may_be_fewer_captures_without_idle_threads(profiler: Profiler, tmp_path: Path) -> None:
+    plan = SessionPlan(tmp_path, seconds=1, repeats=2, rate_hz=20, active_repeats=1, gil_seconds=0)
+    with target() as of:
+        ran = session(profiler, of, plan)
+    assert [a.recording.mode for a in ran.attempts] == ["idle", "active", "idle"]
+    assert plan.captures == len(ran.attempts)
+
+
 def test_a_capture_that_falls_behind_is_thrown_away_and_asked_again_slower(
     profiler: Profiler, tmp_path: Path
 ) -> None:

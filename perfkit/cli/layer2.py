@@ -83,6 +83,7 @@ def layer2(
     rate: live.Rate = None,
     seconds: live.Seconds = SECONDS,
     repeats: live.Repeats = REPEATS,
+    active_repeats: live.ActiveRepeats = None,
     gil: live.Gil = True,
     json: options.Json = False,
     investigation: options.Investigation = options.DEFAULT_INVESTIGATION,
@@ -116,6 +117,7 @@ def layer2(
         rate_hz=rate,
         seconds=seconds,
         repeats=repeats,
+        active_repeats=active_repeats,
         gil=gil,
     )
     exports = layer2_exports.Exports(flame, difference, icicle, speedscope, folded, all_threads)

@@ -68,6 +68,12 @@ Repeats = Annotated[
     int,
     typer.Option("--repeats", metavar="N", help=f"Captures of each mode, in turn; {REPEATS} if not given."),
 ]
+ActiveRepeats = Annotated[
+    int | None,
+    typer.Option(
+        "--active-repeats", metavar="N", help="Of these without --idle; as many as with it, if not given."
+    ),
+]
 Gil = Annotated[
     bool, typer.Option("--gil/--no-gil", help="Also ask, shortly, who holds the interpreter's lock.")
 ]
@@ -92,6 +98,7 @@ class Wanted:
     rate_hz: int | None
     seconds: int
     repeats: int
+    active_repeats: int | None
     gil: bool
 
     @property
@@ -118,6 +125,10 @@ class Wanted:
                 raise UsageError(f"{option} {value}: give 1 or more")
         if self.load is not None and self.server is None and self.port is None and self.launch is None:
             raise UsageError("--load needs an address to send to: --server URL")
+        if self.active_repeats is not None and not 0 <= self.active_repeats <= self.repeats:
+            raise UsageError(
+                f"--active-repeats {self.active_repeats}: of {self.repeats} repeats, give 0 to as many"
+            )
 
 
 def require_thread(choice: Choice, candidate: Candidate) -> None:
@@ -167,6 +178,7 @@ def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) 
             folder=folder,
             seconds=wanted.seconds,
             repeats=wanted.repeats,
+            active_repeats=wanted.active_repeats,
             rate_hz=wanted.rate_hz,
             gil_seconds=min(GIL_SECONDS, wanted.seconds) if wanted.gil else 0,
         )

@@ -53,7 +53,7 @@ class Profile:
 
     `minutes` is what it takes on two cores with the bundled engine; `can` and `cannot` say what the amounts
     are enough for, and `reaches` the strength of each part's findings at best, by the table of what n is
-    enough.
+    enough. `captures` are those with --idle.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Profile:
     events_s: float
     capture_s: float
     captures: int
+    active_captures: int
     concurrencies: tuple[int, ...]
     sweep_repeats: int
     sweep_s: float

@@ -27,6 +27,7 @@ def arguments_of(
         return [*at, f"--profile={profile.events_s:g}", f"--load={profile.load}", *whom.load_options()]
     if part is Part.LAYER2:
         amount = [f"--seconds={profile.capture_s:g}", f"--repeats={profile.captures}"]
+        amount.append(f"--active-repeats={profile.active_captures}")
         return [*at, f"--load={profile.load}", *amount, *whom.load_options()]
     loads = ",".join(map(str, profile.concurrencies))
     amount = [f"--concurrency={loads}", f"--repeats={profile.sweep_repeats}"]

@@ -29,7 +29,7 @@ def expected_s(part: Part, profile: Profile) -> float:
         case Part.STAGES:
             return profile.events_s + START_S
         case Part.LAYER2:
-            return (2 * profile.captures + 1) * (profile.capture_s + AROUND_CAPTURE_S)
+            return (profile.captures + profile.active_captures + 1) * (profile.capture_s + AROUND_CAPTURE_S)
         case Part.LAYER3:
             return len(profile.concurrencies) * profile.sweep_repeats * (profile.sweep_s + a_pass)
         case Part.LAYER4:

@@ -32,20 +32,28 @@ GIL_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """What to record. `rate_hz` None: chosen by the cost of a look. `modes` are interleaved; `gil_seconds` 0:
-    the lock is not asked for."""
+    """What to record. `rate_hz` None: chosen by the cost of a look. `modes` are interleaved; of those without
+    `--idle` there are `active_repeats` (None: as many as of the others). `gil_seconds` 0: the lock is not
+    asked for."""
 
     folder: Path
     seconds: int = SECONDS
     repeats: int = REPEATS
     rate_hz: int | None = None
     modes: tuple[Mode, ...] = (Mode.IDLE, Mode.ACTIVE)
+    active_repeats: int | None = None
     gil_seconds: int = GIL_SECONDS
 
     @property
     def captures(self) -> int:
         """How many there are to be."""
-        return self.repeats * len(self.modes) + bool(self.gil_seconds)
+        return sum(map(self.repeats_of, self.modes)) + bool(self.gil_seconds)
+
+    def repeats_of(self, mode: Mode) -> int:
+        """How many captures of a mode there are to be."""
+        if mode is Mode.ACTIVE and self.active_repeats is not None:
+            return self.active_repeats
+        return self.repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,9 @@ class _Session:
 
     def _wanted(self) -> Iterator[tuple[Mode, int, int]]:
         for number in range(1, self.plan.repeats + 1):
-            yield from ((mode, number, self.plan.seconds) for mode in self.plan.modes)
+            for mode in self.plan.modes:
+                if number <= self.plan.repeats_of(mode):
+                    yield mode, number, self.plan.seconds
         if self.plan.gil_seconds:
             yield Mode.GIL, 1, self.plan.gil_seconds
 
