@@ -129,7 +129,7 @@ def build_report(recorded: Recorded, commands: Collection[str] = ()) -> Report:
             *map(regress_verdict, regressed),
         ),
         validity=_validity(recorded.guards, counts),
-        environment=environment(counting, preflight),
+        environment=environment(counting, [other.run for other in others], preflight),
         layers=(
             *([walk_layer(walked, recorded.runs)] if walked else []),
             *layers_walked(

@@ -13,14 +13,20 @@ from reports.model import EnvironmentFact
 from reports.preflight_section import baseline_text
 
 
-def environment(runs: Sequence[Layer1Run], preflight: Run | None) -> tuple[EnvironmentFact, ...]:
-    """Facts that are the same in several runs stand once, with the runs that know them."""
+def environment(
+    runs: Sequence[Layer1Run], others: Sequence[Run], preflight: Run | None
+) -> tuple[EnvironmentFact, ...]:
+    """Facts that are the same in several runs stand once, with the runs that know them. `others` are runs of
+    other layers, of which the host is known.
+    """
     known: dict[tuple[str, str], list[int]] = {}
     if preflight is not None:
         known["baseline", baseline_text(preflight)] = [preflight.id]
-    for run in runs:
-        for fact in dict.fromkeys(_facts(run)):
-            known.setdefault(fact, []).append(run.run.id)
+    for traced in runs:
+        for fact in dict.fromkeys(_facts(traced)):
+            known.setdefault(fact, []).append(traced.run.id)
+    for run in others:
+        known.setdefault(("perfkit ran on host", run.call.host), []).append(run.id)
     names = list(dict.fromkeys(name for name, _ in known))
     facts = [EnvironmentFact(name, value, tuple(ids)) for (name, value), ids in known.items()]
     return tuple(sorted(facts, key=lambda fact: names.index(fact.name)))

@@ -33,6 +33,10 @@ CELLS = re.compile(r"(?<!\\)\|")
 RULE = re.compile(r"\| ?[-:]")
 SCRIPTS = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
+LONG_WORD = re.compile(r"[^\s<>&;]{25,}")
+WORD_ENDS = re.compile(r"(?<=[_/,=])(?=[^_/,=])|(?<=\.)(?=\w{5})|(?={)")
+"""Where a long name in a cell may go on in the next line: else its table may be wider than the page."""
+
 TEXT_CHARACTERS = 40
 """A column with a longer cell holds sentences: on a narrow screen it keeps a width to read them in."""
 
@@ -74,6 +78,13 @@ def inline(text: str) -> str:
         parts += [escape(text[at : found.start()]), _mark(found)]
         at = found.end()
     return "".join([*parts, escape(text[at:])])
+
+
+def breakable(html: str) -> str:
+    """The same HTML with places in long names where a line may end; its tags are left as they are."""
+    parts = re.split(r"(<[^>]*>)", html)
+    parts[::2] = [LONG_WORD.sub(lambda word: WORD_ENDS.sub("<wbr>", word[0]), text) for text in parts[::2]]
+    return "".join(parts)
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -166,7 +177,10 @@ def _side(column: int, rows: list[list[str]], right: list[bool]) -> str:
 
 def _rows(tag: str, scope: str, rows: list[list[str]], sides: list[str]) -> str:
     cells = (
-        "".join(f"<{tag}{scope}{side}>{inline(cell)}</{tag}>" for cell, side in zip(row, sides, strict=False))
+        "".join(
+            f"<{tag}{scope}{side}>{breakable(inline(cell))}</{tag}>"
+            for cell, side in zip(row, sides, strict=False)
+        )
         for row in rows
     )
     return "".join(f"<tr>{row}</tr>" for row in cells)

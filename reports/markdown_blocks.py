@@ -110,7 +110,8 @@ class BlockRenderer:
     def evidence(self, finding: Finding) -> str:
         """What was seen, in words, and measurements; those that share n and file stand together."""
         files = self.references(finding.artifacts)
-        seen = [f"{inside(finding.evidence)} ({files})"] if finding.evidence else []
+        source = f" ({files})" if files else ""
+        seen = [f"{inside(finding.evidence)}{source}"] if finding.evidence else []
         groups = groupby(finding.measurements, key=lambda m: (m.n, m.n_unit, m.artifact))
         return "<br>".join([*seen, *(self._same_basis(list(alike)) for _, alike in groups)])
 

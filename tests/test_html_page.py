@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from layers.evidence.wording import visible
 from perfkit.cli.app import main
-from reports.html_page import html_page, inline
+from reports.html_page import breakable, html_page, inline
 from reports.html_script import SCRIPT
 from reports.markdown import code, details, escape, image, inside, table
 from reports.markdown_report import render
@@ -22,7 +22,7 @@ from tests.writers.load_results import table as load_table
 from tests.writers.load_results import tables, written
 
 TAGS = "html head meta title style body main h1 h2 h3 h4 p br b i a code pre ul li div table tr th td figure"
-OWN_TAGS = {*TAGS.split(" "), "details", "summary", "thead", "tbody", "script"}
+OWN_TAGS = {*TAGS.split(" "), "wbr", "details", "summary", "thead", "tbody", "script"}
 
 
 class Tags(HTMLParser):
@@ -79,6 +79,19 @@ def test_marks_become_tags() -> None:
 def test_a_table_keeps_its_cells_and_sides() -> None:
     page = html_page(table(["a", "b|c"], [["1", code("x|y")]], right=[0]), lambda _: "")
     assert '<th scope=col class="r">a</th>' in page and "<code>x|y</code>" in page and "---" not in page
+
+
+@given(text=st.text(st.sampled_from("ab_/.{=&<> 9"), max_size=60))
+def test_long_names_may_go_on_in_the_next_line_and_are_the_same_text(text: str) -> None:
+    shown = inline(escape(text))
+    assert breakable(f"<code>{shown}</code>").replace("<wbr>", "") == f"<code>{shown}</code>"
+
+
+def test_a_long_name_ends_a_line_behind_its_parts_and_not_before_its_suffix() -> None:
+    assert breakable("sample_engine/stages/frame_keys.py") == (
+        "sample_<wbr>engine/<wbr>stages/<wbr>frame_<wbr>keys.py"
+    )
+    assert breakable("short_name.py") == "short_name.py"
 
 
 def test_folds_lists_code_and_headings_stand_in_their_order() -> None:

@@ -79,7 +79,8 @@ def effect_text(found: AbAnalysis, verdict: Verdict) -> str:
         margin = 100 * (found.question.margin or 0.0)
         return f"does nothing that matters here{doubt}: {told}, shown to lie within ±{margin:g} %"
     if verdict.word == Word.INCONCLUSIVE:
-        return f"none was shown, which is not the same as none: {told}; {verdict.because}"
+        because = verdict.because if told in verdict.because else f"{told}; {verdict.because}"
+        return f"none was shown, which is not the same as none: {because}"
     helps = "helps" if verdict.word == Word.IMPROVEMENT else "makes it worse"
     return f"{helps}{doubt}: {told}"
 
