@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from layers.evidence.store_rows import Run
 from layers.evidence.wording import counted
+from layers.layer1_gpu_busy.document_entries import TraceEntry
 from parsers.chrome_categories import Role
-from reports.layer1_document import TraceEntry
 from reports.layer1_section import Layer1Run
 from reports.model import EnvironmentFact
 from reports.preflight_section import baseline_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import counted, cut_middle, pct, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from layers.layer1_gpu_busy.model import KernelRow, LaunchStats, Overlap
 from layers.layer1_gpu_busy.thresholds import Word
 from reports.figure_data import KernelBar, KernelBars
 from reports.layer1_details import detail_blocks
-from reports.layer1_document import Anatomy
 from reports.layer1_idle import idle_blocks, idle_figure, longest_gaps, timeline
 from reports.layer1_steps import steps_table
 from reports.layer1_subject import Subject

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import exact_pct, pct, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy, DeviceEntry, WindowEntry
 from layers.layer1_gpu_busy.model import WINDOWS
 from reports.layer1_busy_figure import busy_figure
-from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document, WindowEntry
+from reports.layer1_document import Layer1Document
 from reports.layer1_methods import method_blocks
 from reports.layer1_ranks import rank_blocks
 from reports.layer1_subject import Artifacts, devices_basis

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layers.evidence.wording import counted, pct, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy, DeviceEntry
 from layers.layer1_gpu_busy.model import WINDOWS
 from reports.figure_data import Bar, BusyBars, Segment, SplitBars
-from reports.layer1_document import Anatomy, DeviceEntry, Layer1Document
+from reports.layer1_document import Layer1Document
 from reports.layer1_subject import Artifacts, devices_basis
 from reports.model import Figure
 

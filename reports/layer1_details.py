@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import cut_middle, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from layers.layer1_gpu_busy.model import BatchRow, CopyRow, OperatorRow, PhaseRow
-from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
 from reports.model import Block, Cell, Column, Name, Paragraph, Table
 

@@ -1,8 +1,4 @@
-"""What `perfkit layer1` recorded, read back from its JSON document into the records of the layer.
-
-The names are those of `layers/layer1_gpu_busy/sections.py`; what was not measured is absent there and None
-(or empty) here.
-"""
+"""What `perfkit layer1` recorded, read back from its JSON document into the records of the layer."""
 
 from __future__ import annotations
 
@@ -12,150 +8,18 @@ from typing import Any
 import msgspec
 
 from layers.evidence.store_rows import Run
-from layers.evidence.symptom import Symptom
 from layers.layer1_gpu_busy.compare import Comparison
 from layers.layer1_gpu_busy.compare_files import NotCompared
-from layers.layer1_gpu_busy.idle_model import IdleAnatomy
-from layers.layer1_gpu_busy.model import (
-    BatchRow,
-    CopyRow,
-    KernelRow,
-    LaunchStats,
-    OperatorRow,
-    Overlap,
-    PhaseRow,
-    Steps,
-    StepTime,
-    StreamBusy,
-    Strip,
+from layers.layer1_gpu_busy.document_entries import (
+    Anatomy,
+    DeviceEntry,
+    MethodEntry,
+    MethodsCompared,
+    TraceEntry,
 )
 from layers.layer1_gpu_busy.ranks import RankTable
-from layers.layer1_gpu_busy.thresholds import Thresholds, Word
+from layers.layer1_gpu_busy.thresholds import Thresholds
 from parsers.errors import StoreError
-from parsers.loss import Loss
-from parsers.trace_model import CategoryCount, TraceMeta
-
-
-@dataclass(frozen=True, slots=True)
-class WindowEntry:
-    """One window of one device, in µs, with its ratios."""
-
-    window: str
-    window_us: float
-    device_op_ratio: float | None = None
-    kernel_time_ratio: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceEntry:
-    """One device by one method: an entry of `devices`. A trace gives windows and a verdict word; a sampled
-    series gives the last three ratios and no windows.
-    """
-
-    method: str
-    source: str
-    events: int
-    device: int | None = None
-    scope: str = ""
-    word: str = ""
-    directional: bool = False
-    kernels: int = 0
-    window_us: float = 0.0
-    windows: tuple[WindowEntry, ...] = ()
-    streams: tuple[StreamBusy, ...] = ()
-    rank: int | None = None
-    device_name: str = ""
-    device_op_ratio: float | None = None
-    kernel_time_ratio: float | None = None
-    sm_active_ratio: float | None = None
-    tensor_active_ratio: float | None = None
-    nvml_util_pct: float | None = None
-
-    @property
-    def headline(self) -> str:
-        """Its word, with a question mark where it only hints."""
-        return self.word + ("?" if self.directional else "")
-
-    @property
-    def ratio(self) -> float:
-        """Its ratio of device-op time; 0 where it has none."""
-        return self.device_op_ratio or 0.0
-
-    @property
-    def measured(self) -> bool:
-        """Whether its ratio of device-op time means anything."""
-        return self.word != Word.VOID and self.device_op_ratio is not None
-
-    @property
-    def sampled(self) -> bool:
-        """Whether it comes from a sampled series."""
-        return not self.windows
-
-
-@dataclass(frozen=True, slots=True)
-class Anatomy:
-    """What was found inside one device's window: an entry of `anatomy`."""
-
-    scope: str
-    steps: Steps | None = None
-    step_times: tuple[StepTime, ...] = ()
-    idle: IdleAnatomy | None = None
-    launches: LaunchStats | None = None
-    kernels: tuple[KernelRow, ...] = ()
-    copies: tuple[CopyRow, ...] = ()
-    overlap: Overlap | None = None
-    phases: tuple[PhaseRow, ...] = ()
-    operators: tuple[OperatorRow, ...] = ()
-    batches: tuple[BatchRow, ...] = ()
-    symptoms: tuple[Symptom, ...] = ()
-    strip: Strip | None = None
-    ncu_command: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TraceEntry:
-    """One file: an entry of `traces`."""
-
-    path: str
-    meta: TraceMeta
-    size_bytes: int = 0
-    text_bytes: int = 0
-    busy_only: bool = False
-    training: bool = False
-    inventory: tuple[CategoryCount, ...] = ()
-    losses: tuple[Loss, ...] = ()
-
-    @property
-    def packed(self) -> bool:
-        """Whether places in it are of its unpacked text."""
-        return self.text_bytes != self.size_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class MethodEntry:
-    """One number about one card: an entry of `methods`. `kernel_time_share` is a trace's lower end."""
-
-    method: str
-    measures: str
-    means: str
-    source: str
-    card: str
-    n: int
-    n_unit: str
-    share: float
-    kernel_time_share: float | None = None
-    window_us: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MethodsCompared:
-    """Two methods on one card: an entry of `comparisons`. `agree` is None where nothing can be said."""
-
-    a: MethodEntry
-    b: MethodEntry
-    times: str
-    agree: bool | None
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

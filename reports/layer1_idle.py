@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from layers.evidence.wording import counted, cut_middle, pct, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from layers.layer1_gpu_busy.idle_model import Cause, Gap, IdleAnatomy, Place
 from layers.layer1_gpu_busy.kernel_names import short_name
 from layers.layer1_gpu_busy.model import Steps, Strip
 from reports.figure_data import IdleBars, StripFigure
-from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
 from reports.model import Basis, Block, Figure, Name, Paragraph
 

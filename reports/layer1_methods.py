@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layers.evidence.wording import exact_pct, time_text
-from reports.layer1_document import Layer1Document, MethodEntry, MethodsCompared
+from layers.layer1_gpu_busy.document_entries import MethodEntry, MethodsCompared
+from reports.layer1_document import Layer1Document
 from reports.layer1_subject import Artifacts
 from reports.model import Basis, Block, Cell, Column, Paragraph, Source, Table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layers.evidence.wording import exact_pct, time_text
+from layers.layer1_gpu_busy.document_entries import DeviceEntry
 from layers.layer1_gpu_busy.ranks import RankRow, RankTable, straggler_text
-from reports.layer1_document import DeviceEntry
 from reports.layer1_subject import Artifacts, devices_basis
 from reports.model import Block, Column, Paragraph, Table
 

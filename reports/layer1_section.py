@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from layers.evidence.finding import Finding, FindingKind, Strength
 from layers.evidence.store_rows import Run
 from layers.evidence.verdict import Exit
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from reports.artifacts import ArtifactFinder
 from reports.file_names import files_name
 from reports.history import verdict_of
 from reports.layer1_anatomy import anatomy_blocks, short_anatomy_blocks
 from reports.layer1_busy import least_busy, ratio_blocks
 from reports.layer1_comparison import comparison_blocks, not_compared_block
-from reports.layer1_document import Anatomy, Layer1Document
+from reports.layer1_document import Layer1Document
 from reports.layer1_roofline import roofline_blocks
 from reports.layer1_subject import Subject, devices_basis
 from reports.layer1_symptoms import symptom_blocks

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from layers.evidence.wording import cut_middle, pct, time_text
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from layers.layer1_gpu_busy.model import Step, Steps, StepTime
-from reports.layer1_document import Anatomy
 from reports.layer1_subject import Subject
 from reports.model import Column, Name, Table
 

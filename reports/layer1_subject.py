@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import time_text
-from reports.layer1_document import DeviceEntry
+from layers.layer1_gpu_busy.document_entries import DeviceEntry
 from reports.model import Basis
 
 METHOD = "union of intervals over the window"

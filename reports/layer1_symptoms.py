@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from layers.evidence.symptom import Symptom
-from reports.layer1_document import Anatomy, Layer1Document
+from layers.layer1_gpu_busy.document_entries import Anatomy
+from reports.layer1_document import Layer1Document
 from reports.layer1_subject import Subject
 from reports.model import Block, Column, Computed, Folded, Paragraph
 

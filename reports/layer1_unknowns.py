@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from layers.evidence.store_rows import Run
 from layers.evidence.symptom import Symptom
+from layers.layer1_gpu_busy.document_entries import Anatomy
 from layers.layer1_gpu_busy.findings import PHENOMENON
 from layers.layer1_gpu_busy.guard_checks import amount_lost, lost_at
 from layers.layer1_gpu_busy.training import OF_TRAINING
 from reports.environment import python_frames
 from reports.file_names import files_name
-from reports.layer1_document import Anatomy
 from reports.layer1_section import Layer1Run
 
 OTHER_METHODS = (

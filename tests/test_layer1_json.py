@@ -1,21 +1,24 @@
 """`perfkit layer1 --json` keeps its contract on every kind of input: names, types, no NaN, nothing null.
 
-The schema below is the contract in code: `Maybe(x)` may be absent, and nothing that is there is null. More
-names may stand beside them.
+The schema of a device is that of the one declaration of its names (`document_entries.py`): `Maybe(x)` may be
+absent, and nothing that is there is null. More names may stand beside them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from layers.evidence.wording import MAX_TEXT_CHARACTERS
+from layers.layer1_gpu_busy.document_entries import CONTRACT, Anatomy, DeviceEntry, TraceEntry, entry_of
 from layers.layer1_gpu_busy.strip import MAX_STRIPS
+from layers.layer1_gpu_busy.thresholds import Word
 from perfkit.cli import app
 from tests.layer1_traces import DEVICE_BOUND_NS, FIRST_NS, UNDECIDED_NS, add_steady, host_only, steady
 from tests.writers.chrome import TraceBuilder
@@ -46,21 +49,17 @@ MEASUREMENT = {
     "artifact": {"path": str, "sha256": str, "size_bytes": int},
 }
 
-DEVICE = {
-    "method": str,
-    "source": str,
-    "rank": Maybe(int),
-    "device": int,
-    "events": int,
-    "window_us": float,
-    "kernel_time_ratio": Maybe(Share),
-    "device_op_ratio": Maybe(Share),
-    "sm_active_ratio": Maybe(Share),
-    "tensor_active_ratio": Maybe(Share),
-    "nvml_util_pct": Maybe(float),
-}
 
-CONTRACT = {
+def kind_of(name: str, hint: Any) -> Any:
+    """What a declared field may be, in the document: a trace always names the device."""
+    [kind, *_], optional = get_args(hint) or (hint,), type(None) in get_args(hint)
+    kind = Share if name.endswith("_ratio") else kind
+    return Maybe(kind) if optional and name != "device" else kind
+
+
+DEVICE = {name: kind_of(name, get_type_hints(DeviceEntry)[name]) for name in CONTRACT}
+
+DOCUMENT = {
     "schema_version": int,
     "command": OneOf(("layer1",)),
     "verdict": {
@@ -101,6 +100,30 @@ def faults(value: Any, kind: Any, place: str = "$") -> list[str]:
             return [] if isinstance(value, float) and 0 <= value <= 1 else [f"{place} is {value!r}"]
     fits = type(value) is kind or (kind is float and type(value) is int)
     return [] if fits else [f"{place} is {value!r}, no {kind.__name__}"]
+
+
+def test_the_names_of_a_device_are_those_that_were_promised() -> None:
+    promised = "method source rank device events window_us kernel_time_ratio device_op_ratio"
+    assert set(CONTRACT) == {*promised.split(), "sm_active_ratio", "tensor_active_ratio", "nvml_util_pct"}
+    assert {name for name, kind in DEVICE.items() if not isinstance(kind, Maybe)} == {
+        *("method", "source", "device", "events", "window_us")
+    }
+
+
+def test_an_entry_holds_declared_names_alone_and_nothing_of_none() -> None:
+    made = entry_of(DeviceEntry, method="m", source="s", events=1, rank=None, word=Word.VOID)
+    assert made == {"method": "m", "source": "s", "events": 1, "word": "void"} and type(made["word"]) is str
+    with pytest.raises(TypeError, match="busy_ratio"):
+        entry_of(DeviceEntry, method="m", source="s", events=1, busy_ratio=0.5)
+
+
+def test_what_is_written_is_what_the_report_reads(run: Run, tmp_path: Path) -> None:
+    _, document = run(decode_loop().write(tmp_path / "t.json"))
+    for section, kind in (("devices", DeviceEntry), ("anatomy", Anatomy), ("traces", TraceEntry)):
+        [entry] = document[section]
+        assert entry.keys() <= {field.name for field in fields(kind)}
+        read = msgspec.json.decode(msgspec.json.encode(msgspec.convert(entry, kind, str_keys=True)))
+        assert {name: read[name] for name in entry} == entry
 
 
 def test_the_schema_finds_what_is_wrong() -> None:
@@ -190,7 +213,7 @@ def test_documents_of_built_traces_keep_the_contract(
         expected = 3
     paths = [make().write(tmp_path / f"{number}.json") for number, make in enumerate(makes)]
     code, document = run(*paths, *(["--busy-only"] if busy_only else []))
-    assert faults(document, CONTRACT) == []
+    assert faults(document, DOCUMENT) == []
     assert (code, document["verdict"]["exit_code"]) == (expected, expected)
     assert bool(document["findings"]) == (code != 4)
     assert_devices_and_measurements_agree(document)
@@ -297,6 +320,6 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_documents_of_public_traces_keep_the_contract(name: str, run: Run, data_dir: Path) -> None:
     code, document = run(data_dir / "traces" / name)
-    assert faults(document, CONTRACT) == []
+    assert faults(document, DOCUMENT) == []
     assert (document["verdict"]["word"], document["verdict"]["exit_code"]) == (REAL[name], code)
     assert_devices_and_measurements_agree(document)

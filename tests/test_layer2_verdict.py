@@ -153,6 +153,7 @@ def test_the_loop_of_an_engine_is_chosen_before_busier_threads() -> None:
     result = judge(watched(3, stack(QUEUE, 499), stack("encode /srv/a/t.py 3", 499, other)))
     assert result.sections["thread"]["scope"].startswith("MainThread in event_loop_normal")
     assert "is the loop of an engine" in result.sections["thread"]["why"]
+    assert result.sections["thread"]["loop"] is True
 
 
 def test_without_a_loop_the_thread_with_most_work_is_chosen() -> None:
@@ -160,6 +161,7 @@ def test_without_a_loop_the_thread_with_most_work_is_chosen() -> None:
     waits = stack("main /srv/a/m.py 1;Queue.get queue.py 171", 499)
     result = judge(watched(3, waits, stack("run /srv/a/w.py 3", 499, other)))
     assert result.sections["thread"]["scope"] == "worker in run"
+    assert result.sections["thread"]["loop"] is False
     assert result.sections["thread"]["others"] == 1
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from layers.layer1_gpu_busy.document_entries import Anatomy, DeviceEntry
 from layers.layer1_gpu_busy.model import PhaseRow
 from reports.layer1_details import detail_blocks
-from reports.layer1_document import Anatomy, DeviceEntry
 from reports.layer1_subject import Subject
 from reports.model import Paragraph
 from tests.evidence_builders import TRACE

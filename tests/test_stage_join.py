@@ -37,8 +37,8 @@ def scope(name: str, *pids: int, entry: str = "run", wait: str = "queue") -> dic
     }
 
 
-def stacks(*scopes: dict[str, Any], why: str = "it has most ticks") -> dict[str, Any]:
-    thread = {"mode": "idle", "scope": scopes[0]["scope"], "why": why}
+def stacks(*scopes: dict[str, Any], loop: bool = False) -> dict[str, Any]:
+    thread = {"mode": "idle", "scope": scopes[0]["scope"], "why": "asked for", "loop": loop}
     verdict = {"kind": "verdict", "strength": "strong", "rule": "3 captures"}
     return {"thread": thread, "scopes": list(scopes), "target": None, "findings": [verdict]}
 
@@ -113,7 +113,7 @@ def test_where_no_thread_can_be_named_the_reason_is_told(
 
 
 def test_a_loop_that_is_not_named_after_the_stage_makes_a_weak_finding() -> None:
-    both = (ledger(), stacks(scope("MainThread", 7), why="event_loop_normal is the loop of an engine"))
+    both = (ledger(), stacks(scope("MainThread", 7), loop=True))
     found = joined(*both)
     finding = finding_of(found, sides(*both))
     assert found.thread == "MainThread" and finding is not None and finding.strength is Strength.WEAK

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from layers.layer1_gpu_busy.cross_check import Comparison
+from layers.layer1_gpu_busy.document_entries import DeviceEntry, MethodEntry, entry_of
 from layers.layer1_gpu_busy.methods import Method
 from layers.layer1_gpu_busy.sampled_cards import SHARES
 from layers.layer1_gpu_busy.sampled_judge import JudgedCard
@@ -31,19 +32,20 @@ def _device(card: JudgedCard, entity: EntitySamples) -> dict[str, Any]:
     stats = entity.active_stats or entity.whole_stats
     span = entity.active or entity.whole
     length_ns = span.end - span.start if span and entity.timed else None
-    made = {
-        "method": card.file.method,
-        "source": card.file.artifact.path,
-        "scope": card.scope,
-        "word": card.word,
-        "device": entity.device if entity.device != NO_DEVICE else None,
-        "entity": entity.entity,
-        "device_name": None if entity.entity.startswith(NUMBERED) else entity.entity,
-        "events": max(stats[metric].n for metric in SHARES if metric in stats),
-        "window_us": length_ns / NS_PER_US if length_ns is not None else None,
-        **{str(metric): stats[metric].mean for metric in SHARES if metric in stats},
-    }
-    return {name: value for name, value in made.items() if value is not None}
+    means: dict[str, Any] = {str(metric): stats[metric].mean for metric in SHARES if metric in stats}
+    return entry_of(
+        DeviceEntry,
+        method=card.file.method,
+        source=card.file.artifact.path,
+        scope=card.scope,
+        word=card.word,
+        device=entity.device if entity.device != NO_DEVICE else None,
+        entity=entity.entity,
+        device_name=None if entity.entity.startswith(NUMBERED) else entity.entity,
+        events=max(stats[metric].n for metric in SHARES if metric in stats),
+        window_us=length_ns / NS_PER_US if length_ns is not None else None,
+        **means,
+    )
 
 
 def samples_section(files: Iterable[SampledAnalysis], cards: Iterable[JudgedCard]) -> dict[str, Any]:
@@ -93,23 +95,23 @@ def methods_section(methods: Iterable[Method]) -> list[dict[str, Any]]:
 
 
 def _method(method: Method) -> dict[str, Any]:
-    made = {
-        "method": method.method,
-        "measures": method.measures,
-        "means": method.meaning.means,
-        "question": method.question,
-        "instrument": method.instrument,
-        "scale_in_source": method.meaning.scale,
-        "source": method.source,
-        "scope": method.scope,
-        "card": method.card,
-        "n": method.n,
-        "n_unit": method.n_unit,
-        "share": method.value,
-        "kernel_time_share": method.low if method.low != method.value else None,
-        "window_us": method.window.length_ns / NS_PER_US if method.window else None,
-    }
-    return {name: value for name, value in made.items() if value is not None}
+    return entry_of(
+        MethodEntry,
+        method=method.method,
+        measures=method.measures,
+        means=method.meaning.means,
+        question=method.question,
+        instrument=method.instrument,
+        scale_in_source=method.meaning.scale,
+        source=method.source,
+        scope=method.scope,
+        card=method.card,
+        n=method.n,
+        n_unit=method.n_unit,
+        share=method.value,
+        kernel_time_share=method.low if method.low != method.value else None,
+        window_us=method.window.length_ns / NS_PER_US if method.window else None,
+    )
 
 
 def comparisons_section(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:

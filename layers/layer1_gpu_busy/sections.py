@@ -14,6 +14,13 @@ from typing import Any
 import msgspec
 
 from layers.evidence.wording import clipped
+from layers.layer1_gpu_busy.document_entries import (
+    OF_ANALYSIS,
+    DeviceEntry,
+    TraceEntry,
+    WindowEntry,
+    entry_of,
+)
 from layers.layer1_gpu_busy.findings import ncu_command
 from layers.layer1_gpu_busy.model import DeviceAnalysis, WindowRatio
 from layers.layer1_gpu_busy.ranks import RankTable
@@ -21,11 +28,6 @@ from layers.layer1_gpu_busy.strip import drawn_devices
 from layers.layer1_gpu_busy.symptoms.spread import symptom_spread
 from layers.layer1_gpu_busy.thresholds import Thresholds, Word
 from layers.layer1_gpu_busy.trace_analysis import TraceAnalysis, Unread
-
-ANATOMY = (
-    *("replays", "steps", "step_times", "idle", "stream_waits", "launches", "kernels", "copies", "overlap"),
-    *("phases", "operators", "batches", "symptoms", "strip"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,46 +72,46 @@ def sections(
 def _device(row: DeviceRow) -> dict[str, Any]:
     busy = row.device.busy
     window = busy.device_window
-    made: dict[str, Any] = {
-        "method": row.trace.method,
-        "source": row.trace.artifact.path,
-        "scope": row.scope,
-        "word": row.word,
-        "directional": row.directional,
-        "rank": row.trace.meta.rank if row.trace.meta.rank >= 0 else None,
-        "device": busy.device,
-        "device_name": busy.device_name or None,
-        "events": busy.events,
-        "kernels": busy.kernels,
-        "window_us": window.window.length_ns / 1000,
-        "kernel_time_ratio": window.kernel_ratio,
-        "device_op_ratio": window.device_op_ratio,
-        "windows": [_window(r) for r in (window, busy.steps_window, busy.recorded_window) if r],
-        "sum_of_durations_us": busy.sum_ns / 1000,
-        "streams": msgspec.to_builtins(busy.streams),
+    return entry_of(
+        DeviceEntry,
+        method=row.trace.method,
+        source=row.trace.artifact.path,
+        scope=row.scope,
+        word=row.word,
+        directional=row.directional,
+        rank=row.trace.meta.rank if row.trace.meta.rank >= 0 else None,
+        device=busy.device,
+        device_name=busy.device_name or None,
+        events=busy.events,
+        kernels=busy.kernels,
+        window_us=window.window.length_ns / 1000,
+        kernel_time_ratio=window.kernel_ratio,
+        device_op_ratio=window.device_op_ratio,
+        windows=[_window(r) for r in (window, busy.steps_window, busy.recorded_window) if r],
+        sum_of_durations_us=busy.sum_ns / 1000,
+        streams=busy.streams,
         **_sampled(row),
-    }
-    return {name: value for name, value in made.items() if value is not None}
+    )
 
 
-def _sampled(row: DeviceRow) -> dict[str, float]:
+def _sampled(row: DeviceRow) -> dict[str, Any]:
     """How full the chip was over the device window, by the samples that the same file holds."""
     means = row.trace.nsys.metrics_of(row.device.busy.device) if row.trace.nsys is not None else {}
     return {str(metric): mean.mean for metric, mean in means.items()}
 
 
 def _window(ratios: WindowRatio) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "window": ratios.window.name,
-        "window_us": ratios.window.length_ns / 1000,
-        "device_op_ratio": ratios.device_op_ratio,
-        "kernel_time_ratio": ratios.kernel_ratio,
-    }
-    return {name: value for name, value in made.items() if value is not None}
+    return entry_of(
+        WindowEntry,
+        window=ratios.window.name,
+        window_us=ratios.window.length_ns / 1000,
+        device_op_ratio=ratios.device_op_ratio,
+        kernel_time_ratio=ratios.kernel_ratio,
+    )
 
 
 def _anatomy(row: DeviceRow, drawn: bool) -> dict[str, Any]:
-    parts = {name: msgspec.to_builtins(getattr(row.device, name)) for name in ANATOMY}
+    parts = {name: msgspec.to_builtins(getattr(row.device, name)) for name in OF_ANALYSIS}
     if row.word == Word.VOID:
         parts |= {"idle": None, "symptoms": []}
     if not drawn:
@@ -118,16 +120,17 @@ def _anatomy(row: DeviceRow, drawn: bool) -> dict[str, Any]:
 
 
 def _trace(trace: TraceAnalysis) -> dict[str, Any]:
-    return {
-        "path": trace.artifact.path,
-        "sha256": trace.artifact.sha256,
-        "size_bytes": trace.artifact.size_bytes,
-        "text_bytes": trace.text_bytes,
-        "busy_only": trace.busy_only,
-        "training": trace.training,
-        "meta": msgspec.to_builtins(trace.meta, str_keys=True),
-        "launch_coverage": msgspec.to_builtins(trace.coverage),
-        "inventory": msgspec.to_builtins(trace.inventory),
-        "losses": msgspec.to_builtins(trace.losses),
-        **({"nsys": msgspec.to_builtins(trace.nsys)} if trace.nsys is not None else {}),
-    }
+    return entry_of(
+        TraceEntry,
+        path=trace.artifact.path,
+        sha256=trace.artifact.sha256,
+        size_bytes=trace.artifact.size_bytes,
+        text_bytes=trace.text_bytes,
+        busy_only=trace.busy_only,
+        training=trace.training,
+        meta=trace.meta,
+        launch_coverage=trace.coverage,
+        inventory=trace.inventory,
+        losses=trace.losses,
+        nsys=trace.nsys,
+    )

@@ -10,6 +10,7 @@ import msgspec
 from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import clipped, visible
+from layers.layer2_stacks.choice import is_loop_scope
 from layers.layer2_stacks.compare import LineChange
 from layers.layer2_stacks.comparison import Comparison
 from layers.layer2_stacks.model import Part, Row, ScopeAnalysis, Share, StackAnalysis
@@ -83,6 +84,7 @@ def _thread(reading: Reading) -> dict[str, Any]:
         "scope": reading.scope.name,
         "mode": str(reading.mode),
         "why": reading.why,
+        "loop": is_loop_scope(reading.scope),
         "others": reading.others,
         "waiting": share_entry(reading.main.waiting),
         "on_cpu": share_entry(reading.on_cpu) if reading.on_cpu else None,

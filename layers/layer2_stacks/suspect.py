@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,7 +79,7 @@ def with_suspects(result: Result, weighed: Weighed, places: Sequence[Place]) -> 
     """The result with a section and a measurement of each."""
     found = suspects(weighed, places)
     files = [artifact_of(facts.capture) for facts in weighed.sound]
-    measured = list(_measurements(found, files))
+    measured = [measured_share(f"{one.place.text} {one.mode}", one.share, files, one.scope) for one in found]
     return replace(
         result,
         measurements=[*result.measurements, *measured],
@@ -118,20 +118,21 @@ def _rank(place: Place, seen: Sequence[Seen]) -> int | None:
     return next((at for at, line in enumerate(ordered, 1) if line in there), None)
 
 
-def _measurements(found: Sequence[Suspect], files: Sequence[Artifact]) -> Iterator[Measurement]:
-    for one in found:
-        low, high = (f"{100 * bound:.2f}" for bound in (one.share.low, one.share.high))
-        yield Measurement(
-            name=f"suspect_share {one.place.text} {one.mode}",
-            value=one.share.value,
-            unit="share",
-            n=one.share.ticks,
-            n_unit="ticks",
-            method=f"ticks below it; 95 %: {low} to {high} % ({one.share.method})",
-            artifact=files[0] if files else None,
-            scope=one.scope,
-            raw=one.share.per_capture,
-        )
+def measured_share(which: str, share: Share, files: Sequence[Artifact], scope: str) -> Measurement:
+    """A suspect's share as a measurement; `which` tells it from others of one scope, `files` are the captures
+    that it was read from."""
+    low, high = (f"{100 * bound:.2f}" for bound in (share.low, share.high))
+    return Measurement(
+        name=f"suspect_share {which}",
+        value=share.value,
+        unit="share",
+        n=share.ticks,
+        n_unit="ticks",
+        method=f"ticks below it; 95 %: {low} to {high} % ({share.method})",
+        artifact=files[0] if files else None,
+        scope=scope,
+        raw=share.per_capture,
+    )
 
 
 def _entry(one: Suspect) -> dict[str, Any]:

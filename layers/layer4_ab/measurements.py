@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact, Measurement
+from layers.layer2_stacks.suspect import measured_share
 from layers.layer4_ab.model import AbAnalysis, Effect, LeafEvidence, LeafShare
 from layers.layer4_ab.numbers import pct_of
 
@@ -86,15 +87,4 @@ def _suspects(leaf: LeafEvidence | None) -> Iterator[Measurement]:
         return
     for one in leaf.shares:
         for arm, share, files in (("A", one.before, leaf.of_a), ("B", one.after, leaf.of_b)):
-            low, high = 100 * share.low, 100 * share.high
-            yield Measurement(
-                name=f"suspect_share {arm}",
-                value=share.value,
-                unit="share",
-                n=share.ticks,
-                n_unit="ticks",
-                method=f"ticks below it; 95 %: {low:.2f} to {high:.2f} % ({share.method})",
-                artifact=files[0],
-                scope=suspect_scope(one),
-                raw=share.per_capture,
-            )
+            yield measured_share(arm, share, files, suspect_scope(one))

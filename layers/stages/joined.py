@@ -27,8 +27,6 @@ SERVED_BY = {"prefill": ("decode",), "preprocess": ("build",), "preprocessing": 
 """Threads that serve stages of other names: the bundled engine decodes and prefills on one thread, and build
 workers preprocess (docs/engine.md)."""
 UNDER_LOAD = "perfkit layer2 --server URL --load N"
-LOOP = "loop of an engine"
-"""In the words of Layer 2: one thread schedules and runs all that its process serves."""
 ORDER = list(Strength)
 BOTH = (Word.SCHEDULING, Word.STAGE)
 
@@ -161,7 +159,7 @@ def _thread_of(stage: str, scopes: Sequence[Entry], judged: Entry) -> tuple[Entr
             several = first_few(scope["scope"] for scope in named)
             return None, f"several threads could serve {stage}: {several}", ""
     loop = next((scope for scope in scopes if scope["scope"] == judged["scope"]), None)
-    if loop is not None and LOOP in judged["why"]:
+    if loop is not None and judged.get("loop"):  # one thread schedules and runs all that its process serves
         doubt = f"the thread is the loop of the process that logs {stage}, and not named after it"
         return loop, f"it is the loop of the process that logs {stage}", doubt
     there = first_few(scope["scope"] for scope in scopes) or "none"

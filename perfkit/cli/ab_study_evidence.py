@@ -14,11 +14,10 @@ from pathlib import Path
 
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.server_adapters.generic import GenericAdapter
-from layers.collectors.stacks.session import Follow, SessionPlan
+from layers.collectors.stacks.session import Follow
 from layers.evidence.wording import first_few
 from layers.layer2_stacks.choice import Choice
-from layers.layer2_stacks.collect_live import Service, find_target, record_live
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.suspect import Place, suspects
 from layers.layer2_stacks.weigh import weigh
 from layers.layer3_sweep.collect import Running, Servers
@@ -35,8 +34,9 @@ from layers.stages.collect import collect_stages
 from layers.stages.collect_live import events_of, record_events
 from layers.stages.judge import judge
 from parsers.errors import PerfkitError, UsageError
-from perfkit.cli.layer2_load import own_load
+from perfkit.cli.layer2_load import LoadWanted
 from perfkit.cli.messages import say
+from perfkit.cli.stack_recording import loaded_service, record_whole_time
 
 TOLD = "it was told to end"
 
@@ -133,24 +133,10 @@ class Recorder:
         folder = self._folder / "stacks"
         folder.mkdir()
         told: Callable[[], bool] = self._told.is_set
-        load = own_load(
-            self._running.served.url,
-            self._load.concurrency,
-            folder,
-            adapter,
-            endpoint=self._load.endpoint,
-            model=None,
-            data=self._load.data,
-            headers={},
-            told=told,
-            roots=self._running.served.roots,
-        )
-        service = Service(tuple(self._running.served.roots), None, adapter, load)
-        chosen, looker = find_target(service)
-        plan = SessionPlan(
-            folder, self._study.capture_s, self._study.captures, modes=(Mode.IDLE,), gil_seconds=0
-        )
-        live = record_live(service, chosen, looker, plan, Follow(told))
+        wanted = LoadWanted(self._load.concurrency, endpoint=self._load.endpoint, data=self._load.data)
+        service = loaded_service(self._running.served, adapter, wanted, folder, told)
+        study = self._study
+        live = record_whole_time(service, folder, study.capture_s, study.captures, Follow(told))
         self._problems += [f"stacks: {text}" for text in (*map(str, live.facts.obstacles), *live.unread)]
         return live.captures
 

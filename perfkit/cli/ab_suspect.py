@@ -88,32 +88,25 @@ def _captures(
 
 
 def _record(name: str, arm: ArmPlan, ended: Ended, headers: Mapping[str, str]) -> Live:
-    from layers.collectors.stacks.session import Follow, SessionPlan
-    from layers.layer2_stacks.collect_live import Service, find_target, record_live
-    from layers.layer2_stacks.model import Mode
+    from layers.collectors.stacks.rates import REPEATS
+    from layers.collectors.stacks.session import Follow
     from layers.layer3_sweep.subject import serving
     from perfkit.cli.layer2_live import adapter_of
-    from perfkit.cli.layer2_load import own_load
+    from perfkit.cli.layer2_load import LoadWanted
+    from perfkit.cli.stack_recording import loaded_service, record_whole_time
 
     folder = ended.folder / f"stacks-{name}"
     folder.mkdir(exist_ok=True)
     each = ended.experiment.each
+    wanted = LoadWanted(
+        concurrency=int(each.loads[0].concurrency or 1),
+        endpoint=each.endpoint.name,
+        model=each.endpoint.model or None,
+        data=each.data,
+        headers=headers,
+    )
     say(f"stacks of {name.upper()}: starting {arm.subject}")
     with told_to_end() as told, serving(arm.subject, arm.settings, folder / "server.log") as served:
         adapter = adapter_of(served.url, dict(headers))
-        load = own_load(
-            served.url,
-            int(each.loads[0].concurrency or 1),
-            folder,
-            adapter,
-            endpoint=each.endpoint.name,
-            model=each.endpoint.model or None,
-            data=each.data,
-            headers=headers,
-            told=told.is_set,
-            roots=served.roots,
-        )
-        service = Service(served.roots, None, adapter, load)
-        chosen, looker = find_target(service)
-        plan = SessionPlan(folder, SECONDS, modes=(Mode.IDLE,), gil_seconds=0)
-        return record_live(service, chosen, looker, plan, Follow(told.is_set, say))
+        service = loaded_service(served, adapter, wanted, folder, told.is_set)
+        return record_whole_time(service, folder, SECONDS, REPEATS, Follow(told.is_set, say))

@@ -20,10 +20,10 @@ from perfkit.cli.messages import say
 
 if TYPE_CHECKING:
     from layers.collectors.server_adapters.generic import GenericAdapter
-    from layers.collectors.stacks.candidates import Candidate
+    from layers.collectors.stacks.candidates import Candidate, Chosen
     from layers.layer2_stacks.choice import Choice
     from layers.layer2_stacks.collect_live import Live, Service
-    from layers.layer2_stacks.own_load import OwnLoad
+    from perfkit.cli.layer2_load import LoadWanted
 
 Pid = Annotated[
     int | None, typer.Option("--pid", metavar="N", help="Record this very process (else the likeliest one).")
@@ -158,7 +158,8 @@ def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) 
     """Record now, or until told to end; captures are kept as artifacts of the investigation, or nowhere."""
     from layers.collectors.stacks.session import GIL_SECONDS, Follow, SessionPlan
     from layers.evidence.store import ARTIFACTS, Investigation
-    from layers.layer2_stacks.collect_live import find_target, new_folder, record_live
+    from layers.layer2_stacks.collect_live import new_folder
+    from perfkit.cli.stack_recording import record_service
 
     wanted.check()
     with ExitStack() as stack:
@@ -169,11 +170,13 @@ def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) 
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         told = stack.enter_context(told_to_end())
         service = _service(wanted, folder, stack, told.is_set)
-        chosen, looker = find_target(service)
-        target = chosen.target
-        if not service.standing:  # else the likeliest may not have been looked into
-            require_thread(choice, chosen.candidate)
-        say(f"process {target.pid} ({' '.join(target.argv)[:80]}): {'; '.join(target.why)}")
+
+        def look(chosen: Chosen) -> None:
+            target = chosen.target
+            if not service.standing:  # else the likeliest may not have been looked into
+                require_thread(choice, chosen.candidate)
+            say(f"process {target.pid} ({' '.join(target.argv)[:80]}): {'; '.join(target.why)}")
+
         plan = SessionPlan(
             folder=folder,
             seconds=wanted.seconds,
@@ -182,7 +185,7 @@ def record_now(wanted: Wanted, choice: Choice, investigation: Path, keep: bool) 
             rate_hz=wanted.rate_hz,
             gil_seconds=min(GIL_SECONDS, wanted.seconds) if wanted.gil else 0,
         )
-        return record_live(service, chosen, looker, plan, Follow(told.is_set, say))
+        return record_service(service, plan, Follow(told.is_set, say), look)
 
 
 def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], bool]) -> Service:
@@ -190,7 +193,8 @@ def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], 
     from layers.collectors.servers import seen_roots, service_roots
     from layers.collectors.stacks.standing import standing_still
     from layers.layer2_stacks.collect_live import Service
-    from layers.layer3_sweep.subject import Subject, serving
+    from layers.layer3_sweep.subject import Served, Subject, serving
+    from perfkit.cli.stack_recording import loaded_service
 
     url = wanted.server if wanted.port is None else f"{LIVE_HOST}:{wanted.port}"
     if wanted.launch is not None:
@@ -205,8 +209,11 @@ def _service(wanted: Wanted, folder: Path, stack: ExitStack, told: Callable[[], 
     way = roots if wanted.pid is None or url is None else (*roots, *seen_roots(url))
     if standing := standing_still(way):  # nothing is asked of a server that cannot answer
         return Service(roots, wanted.pid, standing=standing)
-    adapter = adapter_of(url, wanted.headers) if url is not None else None
-    return Service(roots, wanted.pid, adapter, _load(wanted, url, folder, adapter, told, way))
+    if url is None:
+        return Service(roots, wanted.pid)
+    adapter = adapter_of(url, wanted.headers)
+    served = Served(url, roots)
+    return loaded_service(served, adapter, _load_of(wanted), folder, told, named=wanted.pid, way=way)
 
 
 def adapter_of(url: str, headers: dict[str, str]) -> GenericAdapter | None:
@@ -220,27 +227,9 @@ def adapter_of(url: str, headers: dict[str, str]) -> GenericAdapter | None:
         return None
 
 
-def _load(
-    wanted: Wanted,
-    url: str | None,
-    folder: Path,
-    adapter: GenericAdapter | None,
-    told: Callable[[], bool],
-    roots: Sequence[str],
-) -> OwnLoad | None:
-    if wanted.load is None or url is None:
-        return None
-    from perfkit.cli.layer2_load import own_load
+def _load_of(wanted: Wanted) -> LoadWanted | None:
+    from perfkit.cli.layer2_load import LoadWanted
 
-    return own_load(
-        url,
-        wanted.load,
-        folder,
-        adapter,
-        endpoint=wanted.endpoint,
-        model=wanted.model,
-        data=wanted.data,
-        headers=wanted.headers,
-        told=told,
-        roots=roots,
-    )
+    if wanted.load is None:
+        return None
+    return LoadWanted(wanted.load, wanted.endpoint, wanted.model, wanted.data, wanted.headers)

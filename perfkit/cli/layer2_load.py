@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from layers.collectors.load.endpoints.registry import endpoint_for
@@ -21,34 +22,47 @@ DRAIN_S = 5.0
 """What is in flight when the recording has ended is of no interest."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoadWanted:
+    """What is to be kept in flight; None: what is usual for the server."""
+
+    concurrency: int
+    endpoint: str | None = None
+    model: str | None = None
+    data: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 def own_load(
     url: str,
-    concurrency: int,
+    wanted: LoadWanted,
     folder: Path,
     adapter: GenericAdapter | None,
     *,
-    endpoint: str | None,
-    model: str | None,
-    data: str | None,
-    headers: Mapping[str, str],
     told: Callable[[], bool],
     roots: Sequence[str] = (),
 ) -> OwnLoad:
     """The load, not yet begun; UsageError for an endpoint or a data set that there is not."""
     info = adapter.info() if adapter is not None else None
     pipeline = pipeline_of(adapter, info)
-    named = usual_endpoint(pipeline, endpoint)
-    chosen = EndpointChoice(named, model or (info.models[0] if info is not None and info.models else ""))
-    items = data_set(data or usual_data(pipeline, named), folder / "sound")
+    named = usual_endpoint(pipeline, wanted.endpoint)
+    model = info.models[0] if info is not None and info.models else ""
+    chosen = EndpointChoice(named, wanted.model or model)
+    items = data_set(wanted.data or usual_data(pipeline, named), folder / "sound")
     endpoint_for(chosen).check(items.warmup(PART))
     plan = LoadPlan(
         folder=folder / "load",
-        target=target_for(url, headers),
+        target=target_for(url, wanted.headers),
         endpoint=chosen,
         items=keep_items(folder, items.measured(PART)),
         warmup_items=keep_items(folder, items.warmup(PART)),
-        load=Load(concurrency=concurrency),
-        extent=Extent(duration_s=LONGEST_S, warmup_s=WARMUP_S, warmup_requests=concurrency, drain_s=DRAIN_S),
+        load=Load(concurrency=wanted.concurrency),
+        extent=Extent(
+            duration_s=LONGEST_S,
+            warmup_s=WARMUP_S,
+            warmup_requests=wanted.concurrency,
+            drain_s=DRAIN_S,
+        ),
         nonce=items.nonce(PART),
     )
     return OwnLoad(plan, told, roots)
