@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.wording import counted, cut_middle, exact_pct, limit, pct
-from layers.layer2_stacks.model import Mode, WaitKind
+from layers.layer2_stacks.model import WaitKind
 from layers.layer2_stacks.tree import CallTree, Node, NodeKind, fitted
 from reports.flame_head import Key
 from reports.flame_layout import short_place, spans

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.comparison import compare_weighed
-from layers.layer2_stacks.model import Mode, StackAnalysis
+from layers.layer2_stacks.model import StackAnalysis
 from layers.layer2_stacks.reading import CHIEF, Reading
 from layers.layer2_stacks.tree import CallTree
 from layers.layer2_stacks.tree_growth import call_tree

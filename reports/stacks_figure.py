@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.wording import counted, first_few, pct
-from layers.layer2_stacks.model import Mode
 from layers.layer2_stacks.wording import place
 from reports.figure_data import KeptPicture, LeafBar, LeafPanel, LeafPanels
 from reports.flame_layout import short_place

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from layers.layer2_stacks.model import Capture, Mode, ModeFrom
-from layers.layer2_stacks.recording import Ended, LoadEvidence, Recording, ThreadCpu
+from layers.collectors.stacks.recording import Ended, LoadEvidence, Mode, Recording, ThreadCpu
+from layers.layer2_stacks.model import Capture, ModeFrom
 from parsers.loss import Loss
 from parsers.pyspy_log import parse_log
 from parsers.stack_model import Frame, ProcessName, RecordedStacks, Stack, ThreadName

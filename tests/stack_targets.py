@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from layers.collectors.rights import Rights
+from layers.collectors.stacks.live_facts import Attempt, LiveFacts
 from layers.collectors.stacks.obstacles import Looker
 from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler
-from layers.layer2_stacks.live_facts import Attempt, LiveFacts
-from layers.layer2_stacks.recording import Ended, Recording, Target
-from layers.preflight.rights import Rights
+from layers.collectors.stacks.recording import Ended, Recording, Target
 
 LONG_S = 30.0
 

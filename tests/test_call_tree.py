@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode, StackAnalysis, WaitKind
+from layers.layer2_stacks.model import Capture, StackAnalysis, WaitKind
 from layers.layer2_stacks.tree import CallTree, NodeKind, children_of, narrowed
 from layers.layer2_stacks.tree_growth import ALL_SCOPES, FRAMELESS, call_tree
 from parsers.errors import UsageError

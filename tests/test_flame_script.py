@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.tree_growth import call_tree
 from parsers.stack_model import Frame, Stack
 from reports.flame_svg import flame_svg

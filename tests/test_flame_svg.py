@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.tree_growth import call_tree
 from parsers.pyspy_raw import read_raw
 from parsers.stack_model import Frame, Stack

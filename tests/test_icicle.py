@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.tree_growth import call_tree
 from parsers.stack_model import Frame, Stack
 from reports.icicle import icicle

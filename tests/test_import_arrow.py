@@ -1,4 +1,5 @@
-"""Imports point one way (perfkit → reports → layers → parsers), and torch stays out of start-up."""
+"""Imports point one way (perfkit → reports → layers → parsers, and in layers to what all of them share), and
+torch stays out of start-up."""
 
 from __future__ import annotations
 
@@ -63,10 +64,14 @@ def test_imports_are_absolute(file: Path) -> None:
     assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 
-def test_evidence_imports_no_sibling() -> None:
-    for file in (REPOSITORY / "layers" / "evidence").rglob("*.py"):
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [("evidence", {"evidence"}), ("collectors", {"collectors", "evidence"})],
+)
+def test_what_all_layers_share_imports_no_layer(folder: str, allowed: set[str]) -> None:
+    for file in (REPOSITORY / "layers" / folder).rglob("*.py"):
         inside = {module for module in imported(ast.parse(file.read_text())) if module.startswith("layers.")}
-        assert {module for module in inside if not module.startswith("layers.evidence")} == set(), file
+        assert {module.split(".")[1] for module in inside} <= allowed, file
 
 
 @pytest.mark.parametrize("file", FILES, ids=IDS)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.result import to_document
 from layers.evidence.verdict import Exit
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Capture, Mode, ModeFrom
+from layers.layer2_stacks.model import Capture, ModeFrom
 from layers.layer2_stacks.words import Word
 from parsers.stack_model import Stack, ThreadName
 from perfkit.cli.layer2_view import show_layer2

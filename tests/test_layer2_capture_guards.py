@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from layers.collectors.stacks.rates import longest_s
+from layers.collectors.stacks.recording import Ended, LoadEvidence, Mode, ThreadCpu
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
@@ -14,8 +15,7 @@ from layers.evidence.wording import limit
 from layers.layer2_stacks.checks_capture import IDLE_CPU_SHARE
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS, IDLE_SERVER
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Capture, Mode, ModeFrom
-from layers.layer2_stacks.recording import Ended, LoadEvidence, ThreadCpu
+from layers.layer2_stacks.model import Capture, ModeFrom
 from parsers.loss import Loss
 from parsers.pyspy_raw import REST_OF_TORN, RUN_THROUGH
 from parsers.stack_model import Frame, Stack, ThreadName

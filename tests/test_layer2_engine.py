@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.rights import read_rights
 from layers.layer2_stacks.model import WaitKind
-from layers.preflight.rights import read_rights
 from tests.command_runs import document
 from tests.engine_servers import Server, serving
 

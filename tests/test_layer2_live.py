@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.rights import read_rights
 from layers.collectors.stacks.tracers import _argv, profilers_on
-from layers.preflight.rights import read_rights
 from perfkit.bootstrap import OWN_PACKAGES
 from tests.command_runs import document, run
 from tests.conftest import REPOSITORY

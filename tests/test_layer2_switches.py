@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.facts import capture_facts
 from layers.layer2_stacks.flags import mode_of_command, switches
-from layers.layer2_stacks.model import Mode, ModeFrom
+from layers.layer2_stacks.model import ModeFrom
 from layers.layer2_stacks.modes import mode_of
 from layers.layer2_stacks.shape import shape_of
 from layers.layer2_stacks.told import told_of

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from layers.collectors.stacks.recording import LoadEvidence, Mode, ThreadCpu
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
 from parsers.stack_model import Stack, ThreadName
 from perfkit.cli.layer2_view import show_layer2
 from tests.command_runs import run

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.stacks.recording import LoadEvidence, Mode, ThreadCpu
 from layers.evidence.guard import Checked, Effect
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Capture, Mode
-from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.waits import SHM_BROADCAST
 from parsers.stack_model import Stack, ThreadName
 from tests.stack_builders import LOOP, MAIN, capture, captures, recording, said, stack

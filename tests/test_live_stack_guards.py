@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.stacks.live_facts import Likelier, LiveFacts, Obstacle, Obstacles
+from layers.collectors.stacks.recording import Ended, Target, TickCost
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.layer2_stacks.guards_recording import LIVE_STACK_GUARDS
-from layers.layer2_stacks.live_facts import Likelier, LiveFacts, Obstacle, Obstacles
-from layers.layer2_stacks.recording import Ended, Target, TickCost
 from tests.stack_targets import attempt, live
 
 INNER = Target(100, ("python",), (), (), 8, "3.12", 7)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from layers.collectors.stacks.frames import is_native, package, short
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.frames import is_native, package, short
-from layers.layer2_stacks.model import Capture, Mode, Row, ScopeAnalysis, StackAnalysis, WaitKind
+from layers.layer2_stacks.model import Capture, Row, ScopeAnalysis, StackAnalysis, WaitKind
 from layers.layer2_stacks.seen import see
 from layers.layer2_stacks.waits import SHM_BROADCAST
 from parsers.errors import UsageError

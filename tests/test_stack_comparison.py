@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.stack_change_coverage import Pair, try_pair
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.guard import Effect
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.choice import Choice
 from layers.layer2_stacks.compare import Steadiness, compare_scopes, share_change, unseen
 from layers.layer2_stacks.comparison import Comparison, compare_captures
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Capture, Mode, ScopeAnalysis
+from layers.layer2_stacks.model import Capture, ScopeAnalysis
 from layers.layer2_stacks.shares import smallest_visible
 from parsers.errors import UsageError
 from parsers.stack_model import Stack, ThreadName

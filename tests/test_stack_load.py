@@ -19,8 +19,8 @@ from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.sglang import SglangAdapter
 from layers.collectors.server_adapters.vllm import VllmAdapter
 from layers.collectors.stacks.load_evidence import cpu_share, of_counters, of_records
+from layers.collectors.stacks.recording import ThreadCpu
 from layers.layer2_stacks.own_load import OwnLoad
-from layers.layer2_stacks.recording import ThreadCpu
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.sweep_folder import keep_items
 from layers.layer3_sweep.target import target_for

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from layers.collectors.stacks.live_facts import Obstacles
 from layers.collectors.stacks.obstacles import obstacles, scope_refused
-from layers.layer2_stacks.live_facts import Obstacles
 from tests.stack_targets import facts, looker
 
 

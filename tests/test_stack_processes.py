@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from layers.collectors.rights import read_rights
 from layers.collectors.stacks.candidates import Candidate, Chosen, choose, why_not
+from layers.collectors.stacks.live_facts import Obstacles
 from layers.collectors.stacks.obstacles import Looker
 from layers.collectors.stacks.process_facts import machine_of, read_facts, tracer_of
 from layers.collectors.stacks.profiler import find_profiler
 from layers.collectors.stacks.tracers import profilers_on
 from layers.layer2_stacks.collect_live import Service, find_target
-from layers.layer2_stacks.live_facts import Obstacles
-from layers.preflight.rights import read_rights
 from parsers.errors import UsageError
 from tests.stack_targets import SERVER, WORKS, facts, looker, running, wait_until
 

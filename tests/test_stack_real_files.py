@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode, ScopeAnalysis, StackAnalysis
+from layers.layer2_stacks.model import Capture, ScopeAnalysis, StackAnalysis
 from parsers.pyspy_raw import read_raw
 from parsers.pyspy_speedscope import read_speedscope
 from parsers.stack_model import RecordedStacks

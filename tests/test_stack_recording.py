@@ -17,19 +17,20 @@ from typing import Any
 import psutil
 import pytest
 
+from layers.collectors.rights import read_rights
 from layers.collectors.stacks.let_go import end, ended_with_us, is_stopped
+from layers.collectors.stacks.live_facts import Attempt
 from layers.collectors.stacks.process_facts import ProcessFacts, read_facts
 from layers.collectors.stacks.profiler import DumpFailed, Profiler, dump, find_profiler
 from layers.collectors.stacks.recorder import Asked, record
+from layers.collectors.stacks.recording import Ended, Mode
 from layers.collectors.stacks.session import Follow, Recorded, SessionPlan, record_session, why_discarded
 from layers.collectors.stacks.thread_cpu import CpuLook, between, look_at_threads
 from layers.collectors.stacks.tick_cost import measure_cost
-from layers.layer2_stacks.live_facts import Attempt
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import Ended
-from layers.preflight.rights import read_rights
+from layers.layer3_sweep.subject import Served
 from parsers.pyspy_log import read_log
 from parsers.pyspy_speedscope import read_speedscope
+from perfkit.cli.stack_recording import loaded_service, record_whole_time
 from tests.conftest import REPOSITORY
 from tests.stack_targets import CROWD, LONG_S, WORKS, attempt, running, wait_until, wait_until_running
 
@@ -95,6 +96,18 @@ def test_the_threads_of_a_capture_are_those_of_the_kernels_count(profiler: Profi
     assert {cpu.name for cpu in by_id.values()} == {"MainThread", "sleeper"}
     assert found.recording.threads[0].name == "MainThread"
     assert 0 < found.recording.threads[0].on_cpu_s < found.recording.threads[0].window_s
+
+
+def test_a_suspects_captures_are_of_all_of_its_time_and_say_what_load_there_was(tmp_path: Path) -> None:
+    with running(WORKS) as (pid, _):
+        service = loaded_service(
+            Served("http://127.0.0.1:9", (str(pid),)), None, None, tmp_path, lambda: False
+        )
+        live = record_whole_time(service, tmp_path, 1, 2, Follow())
+    assert (live.facts.target.pid, live.facts.asked) == (pid, 2)
+    assert [capture.mode for capture in live.captures] == [Mode.IDLE, Mode.IDLE]
+    loads = [capture.recording.load for capture in live.captures if capture.recording is not None]
+    assert [load is not None and load.counts_requests for load in loads] == [False, False]
 
 
 def test_the_command_is_exact_and_its_words_lie_beside_the_file(profiler: Profiler, tmp_path: Path) -> None:
@@ -305,7 +318,7 @@ from pathlib import Path
 from layers.collectors.stacks.process_facts import read_facts
 from layers.collectors.stacks.profiler import find_profiler
 from layers.collectors.stacks.recorder import Asked, record
-from layers.layer2_stacks.model import Mode
+from layers.collectors.stacks.recording import Mode
 target, folder = int(sys.argv[1]), Path(sys.argv[2])
 say = lambda passed_s: print("samples", flush=True)
 record(find_profiler(), read_facts(target), Asked(Mode.IDLE, 100, 60, folder / "x.json"), step=say)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Mode
 from layers.layer2_stacks.suspect import Place, suspects, with_suspects
 from layers.layer2_stacks.weigh import weigh
 from tests.command_runs import document

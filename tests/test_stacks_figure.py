@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.result import to_document
 from layers.layer2_stacks.judge import judge
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from parsers.stack_model import Stack
 from reports.figure_data import LeafBar, LeafPanels
 from reports.model import Basis, Figure

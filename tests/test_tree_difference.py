@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.analyse import analyse
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.tree import CallTree
 from layers.layer2_stacks.tree_difference import Trend, compare_trees
 from layers.layer2_stacks.tree_growth import call_tree

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from layers.layer2_stacks.entries import entry_name
+from layers.collectors.stacks.entries import entry_name
 from layers.layer2_stacks.model import Capture, Part, Row, ScopeAnalysis, StackAnalysis
 from layers.layer2_stacks.ordered import effects_within
 from layers.layer2_stacks.rows import function_key, line_key, package_key, parts, rows_by

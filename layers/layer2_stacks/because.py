@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.wording import limit, pct
-from layers.layer2_stacks.model import Mode, Row, Share, WaitKind
+from layers.layer2_stacks.model import Row, Share, WaitKind
 from layers.layer2_stacks.reading import Reading, RowKey
 from layers.layer2_stacks.wording import called_from, counts, interval, line, place
 from layers.layer2_stacks.words import BLOCKED_LIMIT, BUSY_LIMIT, STANDS_OUT, Word, mostly_waits, word_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from layers.collectors.stacks.rates import SPREADS, longest_s, spread_s
+from layers.collectors.stacks.recording import LoadEvidence, Mode
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.facts import CaptureFacts
-from layers.layer2_stacks.model import Mode, ModeFrom
-from layers.layer2_stacks.recording import LoadEvidence
+from layers.layer2_stacks.model import ModeFrom
 from layers.layer2_stacks.told import EXITED
 from parsers.loss import Loss
 from parsers.pyspy_raw import REST_OF_TORN, RUN_THROUGH

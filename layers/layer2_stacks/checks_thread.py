@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from layers.collectors.stacks.frames import STANDARD_LIBRARY, package
 from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import STACKS_MIN_CAPTURES, STACKS_MIN_TICKS
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer2_stacks.choice import is_loop_scope
 from layers.layer2_stacks.facts import CaptureFacts, Facts
 from layers.layer2_stacks.flags import GIL, IDLE
-from layers.layer2_stacks.frames import STANDARD_LIBRARY, package
 from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_share
 from layers.layer2_stacks.model import Row, WaitKind
 from layers.layer2_stacks.words import BLOCKED_LIMIT, STANDS_OUT, deciding, poorest

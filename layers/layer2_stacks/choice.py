@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.entries import LOOPS
 from layers.evidence.wording import counted, first_few
-from layers.layer2_stacks.entries import LOOPS
 from layers.layer2_stacks.model import Capture, Scope, ScopeAnalysis, StackAnalysis
 from parsers.errors import UsageError
 

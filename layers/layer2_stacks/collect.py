@@ -12,10 +12,11 @@ from itertools import chain
 from pathlib import Path, PurePath
 
 from layers.collectors.named_files import files_directly_in
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import first_few
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.modes import mode_of
 from parsers.errors import UnreadableInput, UsageError
 from parsers.loss_tally import LossTally

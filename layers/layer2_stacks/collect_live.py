@@ -17,22 +17,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from layers.collectors.rights import read_rights
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.sampling import ServerSampling
 from layers.collectors.stacks.candidates import Chosen, choose
+from layers.collectors.stacks.live_facts import Attempt, LiveFacts, Obstacle
 from layers.collectors.stacks.load_evidence import cpu_share, of_counters, of_cpu, of_records
 from layers.collectors.stacks.obstacles import Looker, stopped
 from layers.collectors.stacks.process_facts import machine_of
 from layers.collectors.stacks.profiler import find_profiler
+from layers.collectors.stacks.recording import LoadEvidence, Mode
 from layers.collectors.stacks.session import Follow, SessionPlan, record_session
 from layers.collectors.stacks.standing import members, standing_still
 from layers.evidence.artifacts import describe_artifact
 from layers.evidence.measurement import Artifact
-from layers.layer2_stacks.live_facts import Attempt, LiveFacts, Obstacle
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.own_load import OwnLoad
-from layers.layer2_stacks.recording import LoadEvidence
-from layers.preflight.rights import read_rights
 from parsers.errors import StoreError, UnreadableInput
 from parsers.pyspy_log import read_log
 from parsers.pyspy_speedscope import read_speedscope

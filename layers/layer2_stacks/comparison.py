@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
 from layers.evidence.measurement import Artifact
 from layers.layer2_stacks.choice import ANY_THREAD, Choice, same_thread
@@ -16,7 +17,7 @@ from layers.layer2_stacks.collect import artifact_of
 from layers.layer2_stacks.compare import LineChange, compare_functions, compare_scopes
 from layers.layer2_stacks.facts import CaptureFacts
 from layers.layer2_stacks.guards_compare import COMPARE_GUARDS, CompareFacts
-from layers.layer2_stacks.model import Capture, Mode, ScopeAnalysis
+from layers.layer2_stacks.model import Capture, ScopeAnalysis
 from layers.layer2_stacks.reading import Reading
 from layers.layer2_stacks.weigh import Weighed, weigh
 

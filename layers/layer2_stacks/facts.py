@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layers.layer2_stacks.frames import is_import
-from layers.layer2_stacks.model import Capture, Mode, Row, ScopeAnalysis, StackAnalysis
+from layers.collectors.stacks.frames import is_import
+from layers.collectors.stacks.recording import LoadEvidence, Mode
+from layers.layer2_stacks.model import Capture, Row, ScopeAnalysis, StackAnalysis
 from layers.layer2_stacks.reading import Reading
-from layers.layer2_stacks.recording import LoadEvidence
 from layers.layer2_stacks.scopes import split
 from layers.layer2_stacks.told import Told, told_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from layers.layer2_stacks.model import Mode
+from layers.collectors.stacks.recording import Mode
 
 IDLE, GIL, THREADS, FULL_NAMES = "--idle", "--gil", "--threads", "--full-filenames"
 SWITCHES = frozenset(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.strength_table import STACKS_MIN_CAPTURES, STACKS_MIN_TICKS
 from layers.evidence.wording import counted, first_few, limit
 from layers.layer2_stacks.compare import LINES_COMPARED
 from layers.layer2_stacks.facts import CaptureFacts
-from layers.layer2_stacks.model import Mode, ScopeAnalysis
+from layers.layer2_stacks.model import ScopeAnalysis
 from layers.layer2_stacks.shape import shape_of
 from layers.layer2_stacks.words import STANDS_OUT
 

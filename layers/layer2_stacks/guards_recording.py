@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from layers.collectors.stacks.live_facts import LiveFacts, Obstacles
 from layers.collectors.stacks.rates import PAUSED_SHARE, RATES_HZ, paused_share
+from layers.collectors.stacks.recording import Ended
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, first_few, limit, pct
-from layers.layer2_stacks.live_facts import LiveFacts, Obstacles
-from layers.layer2_stacks.recording import Ended
 
 Check = Callable[[LiveFacts], Outcome | None]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from layers.collectors.stacks.recording import Target
 from layers.evidence.guard import Checked, Effect, apply_guards, strongest_effect
 from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
@@ -29,7 +30,6 @@ from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_sha
 from layers.layer2_stacks.measurements import thread_measurements
 from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.reading import Reading
-from layers.layer2_stacks.recording import Target
 from layers.layer2_stacks.sections import sections
 from layers.layer2_stacks.weigh import Weighed, weigh
 from layers.layer2_stacks.words import Word, word_of

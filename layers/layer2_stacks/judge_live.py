@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from layers.collectors.stacks.live_facts import Attempt, LiveFacts
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
@@ -20,7 +21,6 @@ from layers.evidence.wording import first_few
 from layers.layer2_stacks.choice import ANY_THREAD, Choice
 from layers.layer2_stacks.guards_recording import LIVE_STACK_GUARDS
 from layers.layer2_stacks.judge import COMMAND, judge
-from layers.layer2_stacks.live_facts import Attempt, LiveFacts
 from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.sections import sections
 from layers.layer2_stacks.words import Word

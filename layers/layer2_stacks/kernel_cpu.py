@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode, ThreadCpu
 from layers.layer2_stacks.facts import CaptureFacts, Facts
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import ThreadCpu
 
 
 def running_share(facts: Facts) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.measurement import Artifact, Measurement
-from layers.layer2_stacks.model import Mode, Row, Share
+from layers.layer2_stacks.model import Row, Share
 from layers.layer2_stacks.reading import Reading, RowKey
 
 WAITING, ON_CPU, HOLDS_LOCK = "waiting_share", "on_cpu_share", "lock_share"

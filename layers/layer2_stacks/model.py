@@ -11,23 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from layers.layer2_stacks.recording import Recording
+from layers.collectors.stacks.recording import Mode, Recording
 from parsers.pyspy_log import PySpyLog
 from parsers.stack_model import RecordedStacks
-
-
-class Mode(StrEnum):
-    """Which ticks were kept: the three answer different questions and are never pooled."""
-
-    IDLE = "idle"
-    """all of them (`--idle`): where is it blocked"""
-    ACTIVE = "active"
-    """those of threads that ran or waited for a CPU: where does CPU time go"""
-    GIL = "gil"
-    """those of the holder of the interpreter's lock (`--gil`)"""
-
-    UNKNOWN = "unknown"
-    """nobody said, and the file does not tell: shares are of the ticks in it, whatever those are of"""
 
 
 class ModeFrom(StrEnum):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.flags import mode_of_command
-from layers.layer2_stacks.model import Mode, ModeFrom
+from layers.layer2_stacks.model import ModeFrom
 from parsers.pyspy_log import PySpyLog
 from parsers.stack_model import RecordedStacks, ThreadName
 

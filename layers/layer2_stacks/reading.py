@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode
 from layers.layer2_stacks.choice import Choice, choose, cpu_seconds, same_thread
-from layers.layer2_stacks.model import Capture, Mode, Row, Scope, ScopeAnalysis, Share, StackAnalysis
+from layers.layer2_stacks.model import Capture, Row, Scope, ScopeAnalysis, Share, StackAnalysis
 from layers.layer2_stacks.shares import estimate
 from layers.layer2_stacks.told import told_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from layers.layer2_stacks.frames import package, short
+from layers.collectors.stacks.frames import package, short
 from layers.layer2_stacks.model import Part, Row, WaitKind
 from layers.layer2_stacks.seen import Seen
 from layers.layer2_stacks.shares import estimate

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from layers.layer2_stacks.entries import entry_name
+from layers.collectors.stacks.entries import entry_name
 from layers.layer2_stacks.model import Capture, Scope
 from layers.layer2_stacks.seen import Seen, see
 from parsers.stack_model import Stack, ThreadName

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from layers.collectors.stacks.recording import Target
 from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact
 from layers.evidence.wording import clipped, visible
@@ -15,7 +16,6 @@ from layers.layer2_stacks.compare import LineChange
 from layers.layer2_stacks.comparison import Comparison
 from layers.layer2_stacks.model import Part, Row, ScopeAnalysis, Share, StackAnalysis
 from layers.layer2_stacks.reading import Reading, RowKey
-from layers.layer2_stacks.recording import Target
 from layers.layer2_stacks.weigh import JudgedCapture
 
 LEAVES, ROLL_UPS, LEAVES_OF_OTHERS = 100, 20, 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layers.layer2_stacks.entries import entry_of, is_loop
-from layers.layer2_stacks.frames import cut_fork, is_import, is_library, is_native, native_name
+from layers.collectors.stacks.entries import entry_of, is_loop
+from layers.collectors.stacks.frames import cut_fork, is_import, is_library, is_native, native_name
 from layers.layer2_stacks.model import WaitKind
 from layers.layer2_stacks.waits import wait_of, waiting_frames
 from parsers.stack_model import Frame, Stack

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.frames import is_native
 from layers.layer2_stacks.facts import CaptureFacts
 from layers.layer2_stacks.flags import GIL, IDLE
-from layers.layer2_stacks.frames import is_native
 from parsers.stack_model import Frame
 
 ABSOLUTE = ("/", "\\")

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layers.collectors.stacks.frames import cut_fork, in_file, short
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.measurement import Artifact, Measurement
 from layers.evidence.result import Result
 from layers.evidence.wording import counted
 from layers.layer2_stacks.collect import artifact_of
-from layers.layer2_stacks.frames import cut_fork, in_file, short
-from layers.layer2_stacks.model import Mode, ScopeAnalysis, Share
+from layers.layer2_stacks.model import ScopeAnalysis, Share
 from layers.layer2_stacks.scopes import split
 from layers.layer2_stacks.sections import share_entry
 from layers.layer2_stacks.seen import Seen

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Ended, Recording
 from layers.layer2_stacks.flags import switches
 from layers.layer2_stacks.model import Capture
-from layers.layer2_stacks.recording import Ended, Recording
 from parsers.pyspy_log import PySpyLog
 
 EXITED = "process exited"

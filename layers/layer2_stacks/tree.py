@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from layers.layer2_stacks.model import Mode, Part, WaitKind
+from layers.collectors.stacks.recording import Mode
+from layers.layer2_stacks.model import Part, WaitKind
 
 NO_PARENT = -1
 MOST_OF = 0.5

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from layers.layer2_stacks.frames import ADDRESS, cut_fork, is_native, native_name, package
+from layers.collectors.stacks.frames import ADDRESS, cut_fork, is_native, native_name, package
 from layers.layer2_stacks.model import Scope, StackAnalysis, WaitKind
 from layers.layer2_stacks.rows import parts, place
 from layers.layer2_stacks.scopes import split

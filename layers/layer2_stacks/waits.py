@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layers.layer2_stacks.frames import in_file, short
+from layers.collectors.stacks.frames import in_file, short
 from layers.layer2_stacks.model import WaitKind
 from parsers.stack_model import Frame
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.guard import Checked, Effect, apply_guards
 from layers.layer2_stacks.analyse import analyse
 from layers.layer2_stacks.choice import ANY_THREAD, Choice
 from layers.layer2_stacks.facts import CaptureFacts, capture_facts, names
 from layers.layer2_stacks.guards_capture import CAPTURE_GUARDS
-from layers.layer2_stacks.model import Capture, Mode, StackAnalysis
+from layers.layer2_stacks.model import Capture, StackAnalysis
 from layers.layer2_stacks.reading import Reading, read
 
 

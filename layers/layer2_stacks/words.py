@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from layers.layer2_stacks.model import Mode, Row, Share
+from layers.collectors.stacks.recording import Mode
+from layers.layer2_stacks.model import Row, Share
 from layers.layer2_stacks.reading import Reading
 
 BLOCKED_LIMIT = 0.50

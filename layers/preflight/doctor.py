@@ -19,9 +19,9 @@ from layers.collectors.gpu.emulated_block import find_blocks
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.inventory_model import NVML, Inventory
 from layers.collectors.processes import family_of_roots, gpu_files, scan
+from layers.collectors.rights import SCOPE_WORDS, Rights, read_rights
 from layers.collectors.servers import server_address, service_roots
 from layers.evidence.wording import counted
-from layers.preflight.rights import SCOPE_WORDS, Rights, read_rights
 from parsers.errors import UsageError
 
 VERSION_TIMEOUT_S = 10.0

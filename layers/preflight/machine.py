@@ -6,9 +6,9 @@ import os
 import platform
 from pathlib import Path
 
+from layers.collectors.rights import read_rights
 from layers.preflight.facts import Gathering, Section
 from layers.preflight.limits import read_limits
-from layers.preflight.rights import read_rights
 
 NAME = "machine"
 CPUS = Path("/sys/devices/system/cpu")

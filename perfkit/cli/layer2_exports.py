@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.layer2_stacks.model import Mode
 from parsers.errors import StoreError, UsageError
 from parsers.stack_model import RecordedStacks
 from perfkit import __version__

@@ -9,11 +9,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from layers.collectors.named_files import find_files
+from layers.collectors.stacks.recording import Mode
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few
 from layers.layer2_stacks.collect import collect_captures, stack_files_in
-from layers.layer2_stacks.model import Capture, Mode
+from layers.layer2_stacks.model import Capture
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli import output
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.stacks.candidates import Chosen
+from layers.collectors.stacks.recording import Mode
 from layers.collectors.stacks.session import Follow, SessionPlan
 from layers.layer2_stacks.collect_live import Live, Service, find_target, record_live
-from layers.layer2_stacks.model import Mode
 from layers.layer3_sweep.subject import Served
 from perfkit.cli.layer2_load import LoadWanted, own_load
 

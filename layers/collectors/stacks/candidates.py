@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from layers.collectors.stacks.entries import LOOPS, entry_of
+from layers.collectors.stacks.frames import in_file, short
+from layers.collectors.stacks.live_facts import Likelier, Obstacle, Obstacles
 from layers.collectors.stacks.obstacles import Looker, obstacles, scope_refused
 from layers.collectors.stacks.process_facts import ProcessFacts, read_facts
 from layers.collectors.stacks.profiler import DumpFailed, Profiler, dump
+from layers.collectors.stacks.recording import Other, Target
 from layers.evidence.wording import counted
-from layers.layer2_stacks.entries import LOOPS, entry_of
-from layers.layer2_stacks.frames import in_file, short
-from layers.layer2_stacks.live_facts import Likelier, Obstacle, Obstacles
-from layers.layer2_stacks.recording import Other, Target
 from parsers.errors import UsageError
 from parsers.pyspy_dump import DumpedThread
 

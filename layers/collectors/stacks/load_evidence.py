@@ -13,7 +13,7 @@ from layers.collectors.load.records import RequestRecord
 from layers.collectors.server_adapters.adapter import MetricsSample
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.server_adapters.metrics import nearest
-from layers.layer2_stacks.recording import LoadEvidence, ThreadCpu
+from layers.collectors.stacks.recording import LoadEvidence, ThreadCpu
 
 Window = tuple[int, int]
 """Begin and end, monotonic ns."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from layers.collectors.rights import NOBODY, SAFE_SCOPES, Rights
+from layers.collectors.stacks.live_facts import Obstacle, Obstacles
 from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler, Version
-from layers.layer2_stacks.live_facts import Obstacle, Obstacles
-from layers.preflight.rights import NOBODY, SAFE_SCOPES, Rights
 
 STAGES = "without any such right perfkit stages reads the engine's own request events"
 CONTAINER = "in a container: docker run --cap-add SYS_PTRACE, in Kubernetes capabilities: add: [SYS_PTRACE]"

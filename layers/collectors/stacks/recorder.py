@@ -18,14 +18,13 @@ from pathlib import Path
 
 from layers.collectors.processes import read_process
 from layers.collectors.stacks.let_go import WRITE_S, is_stopped
+from layers.collectors.stacks.live_facts import Attempt
 from layers.collectors.stacks.process_facts import ProcessFacts, tracer_of
 from layers.collectors.stacks.profiler import Profiler, started
 from layers.collectors.stacks.rates import longest_s
+from layers.collectors.stacks.recording import Ended, Mode, Recording, TickCost
 from layers.collectors.stacks.thread_cpu import CpuLook, between, look_at_threads
 from layers.collectors.stacks.tracers import profilers_on
-from layers.layer2_stacks.live_facts import Attempt
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import Ended, Recording, TickCost
 from parsers.pyspy_log import PySpyLog, read_log
 
 START_S = 30.0

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from layers.collectors.stacks.live_facts import Attempt
 from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler
 from layers.collectors.stacks.rates import REPEATS, SECONDS, chosen_rate, slower_rate
 from layers.collectors.stacks.recorder import Asked, record
+from layers.collectors.stacks.recording import Ended, Mode, TickCost
 from layers.collectors.stacks.tick_cost import measure_cost
-from layers.layer2_stacks.live_facts import Attempt
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import Ended, TickCost
 
 CUT = (Ended.INTERRUPTED, Ended.TARGET_ENDED)
 """How many looks such a capture holds is not known, so no share of them can be told."""

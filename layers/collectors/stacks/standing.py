@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable, Sequence
 
 from layers.collectors.processes import Process, ancestors, descendants, family_of_roots, scan
+from layers.collectors.stacks.live_facts import Obstacle
 from layers.collectors.stacks.obstacles import stopped
-from layers.layer2_stacks.live_facts import Obstacle
 
 STOPPED = "T"
 """proc_pid_stat(5). A look of a profiler stops a process as well, for ms: that is `t`."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from layers.collectors.processes import PROC
-from layers.layer2_stacks.recording import ThreadCpu
+from layers.collectors.stacks.recording import ThreadCpu
 
 NS_PER_S = 1e9
 

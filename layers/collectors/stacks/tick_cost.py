@@ -21,9 +21,8 @@ from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler, started
 from layers.collectors.stacks.rates import UNKNOWN_HZ
 from layers.collectors.stacks.recorder import START_S, Asked, command_of
+from layers.collectors.stacks.recording import Mode, TickCost
 from layers.collectors.stacks.thread_cpu import look_at_threads
-from layers.layer2_stacks.model import Mode
-from layers.layer2_stacks.recording import TickCost
 
 SECONDS, LONGEST_S = 4, 16
 """About 20 looks."""

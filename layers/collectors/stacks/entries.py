@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from layers.layer2_stacks.frames import in_file, is_library, is_native, short
+from layers.collectors.stacks.frames import in_file, is_library, is_native, short
 from parsers.stack_model import Frame
 
 LOOPS = re.compile(r"event_loop_\w+|run_busy_loop|worker_busy_loop|run_scheduler_loop")

@@ -11,6 +11,20 @@ from datetime import datetime
 from enum import StrEnum
 
 
+class Mode(StrEnum):
+    """Which ticks were kept: the three answer different questions and are never pooled."""
+
+    IDLE = "idle"
+    """all of them (`--idle`): where is it blocked"""
+    ACTIVE = "active"
+    """those of threads that ran or waited for a CPU: where does CPU time go"""
+    GIL = "gil"
+    """those of the holder of the interpreter's lock (`--gil`)"""
+
+    UNKNOWN = "unknown"
+    """nobody said, and the file does not tell: shares are of the ticks in it, whatever those are of"""
+
+
 class Ended(StrEnum):
     """How a recording ended."""
 

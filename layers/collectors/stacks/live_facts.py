@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from layers.layer2_stacks.recording import Ended, Recording, Target, TickCost
+from layers.collectors.stacks.recording import Ended, Recording, Target, TickCost
 
 
 class Obstacles(StrEnum):
