@@ -9,9 +9,10 @@ A gap ends with an operation; the call that launched it, on its thread, decides:
 - it had not: the host was late. From the start of the gap until that call returned, each moment goes to what
   the thread was doing, first match wins: a synchronising call → SYNC; a copy call that returned only after
   its copy was done → COPY; a long call that launches nothing (allocation, module loading) → HOST_WORK; any
-  other runtime call or the dispatch of an operator → LAUNCH_BOUND; a Python frame, or an annotation or a long
-  operator that launches nothing → HOST_WORK; nothing recorded, or a frame known to wait →
-  NOTHING_SUBMITTED. From the call's return on, the work was QUEUED or on its way.
+  other runtime call or the dispatch of an operator → LAUNCH_BOUND; a Python frame, or an annotation, a long
+  operator or a long run of short ones (`operator_runs.py`) that launches nothing → HOST_WORK; nothing
+  recorded, or a frame known to wait → NOTHING_SUBMITTED. From the call's return on, the work was QUEUED or
+  on its way.
 
 A frame that waits tells more than the annotation or operator around it (`recv` around `queue.get`), and less
 than one inside it. Frames inside it are how it waits, except in an event loop, which runs them: there they
@@ -44,6 +45,7 @@ from layers.layer1_gpu_busy.host_stack import (
 )
 from layers.layer1_gpu_busy.idle_gaps import DeviceGaps
 from layers.layer1_gpu_busy.idle_model import Cause
+from layers.layer1_gpu_busy.operator_runs import find_work_runs
 from layers.layer1_gpu_busy.runtime_calls import LAUNCHING, Launched, Purpose, launched_by, named_blocking
 from parsers.chrome_categories import Role
 from parsers.trace_model import I64, PYTHON_FRAME_FLOOR_NS, Bools, DeviceOps, DeviceTrace, HostSpans
@@ -164,18 +166,19 @@ def _blocking_copies(trace: DeviceTrace) -> Bools:
 def _activity(host: _Host, thread: int) -> dict[Cause, Intervals]:
     """What one thread was doing: disjoint normal sets by the cause that each stands for, first match wins."""
     syncs, copies = _when(host.syncs.of(thread)), _when(host.blocking_copies.of(thread))
-    dispatch, long_operators = _operators(host, thread)
+    ops = _operators(host, thread)
     waiting = _either(syncs, copies)
     stalls = subtract(_when(_long(host.other_calls.of(thread))), waiting)
     loops = _idle_loops(host, thread)
     idling = _either(_waits(host, thread), loops)
-    dispatch = subtract(dispatch, idling)
-    submitting = _without_short_pauses(_either(_when(host.calls.of(thread)), dispatch))
-    submitting = subtract(submitting, _either(waiting, stalls))
+    dispatch, runs = subtract(ops.dispatch, idling), subtract(ops.runs, idling)
+    submitting = _without_short_pauses(reduce(_either, (_when(host.calls.of(thread)), dispatch, runs)))
+    submitting = subtract(submitting, reduce(_either, (waiting, stalls, runs)))
     quiet = host.annotations.of(thread)
     quiet = quiet.select(~_hold_a_launch(quiet, host, thread))
     frames = subtract(_when(host.frames.of(thread)), _either(_when(host.waits.of(thread)), loops))
-    work = _either(frames, subtract(_either(_when(quiet), long_operators), idling))
+    no_launch = reduce(_either, (_when(quiet), ops.long, runs))
+    work = _either(frames, subtract(no_launch, idling))
     return {
         Cause.SYNC: syncs,
         Cause.COPY: subtract(copies, syncs),
@@ -213,11 +216,24 @@ def _lying_in(of: Intervals, spans: HostSpans) -> HostSpans:
     return spans.select(spans.end_ns <= ends_ns)
 
 
-def _operators(host: _Host, thread: int) -> tuple[Intervals, Intervals]:
-    """Outermost operators: those that launch something or are brief, and the long ones that do not."""
+@dataclass(frozen=True, slots=True)
+class _Operators:
+    """When the outermost operators of a thread ran: those that launch something or are few and brief, the
+    long ones that do not, and the long runs of brief ones.
+    """
+
+    dispatch: Intervals
+    long: Intervals
+    runs: Intervals
+
+
+def _operators(host: _Host, thread: int) -> _Operators:
     spans = host.operators.of(thread)
-    dispatch = _hold_a_launch(spans, host, thread) | ~_is_long(spans)
-    return _when(spans.select(dispatch)), _when(spans.select(~dispatch))
+    holds, long = _hold_a_launch(spans, host, thread), _is_long(spans)
+    brief = spans.select(~holds & ~long)
+    runs = find_work_runs(brief, host.launches.of(thread).start_ns)
+    few = _when(brief.select(~runs.work))
+    return _Operators(_either(_when(spans.select(holds)), few), _when(spans.select(~holds & long)), runs.when)
 
 
 def _hold_a_launch(spans: HostSpans, host: _Host, thread: int) -> Bools:

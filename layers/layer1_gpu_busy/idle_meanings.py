@@ -1,6 +1,6 @@
 """What each cause of idle time means, in a user's words: for `perfkit explain` and docs/traces.md.
 
-The rules themselves are in `idle_causes.py`.
+The rules themselves are in `idle_causes.py` and `operator_runs.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from layers.evidence.wording import time_text
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.next_steps import BY_CAUSE
+from layers.layer1_gpu_busy.operator_runs import MANY, WORK_NS
 from parsers.trace_model import PYTHON_FRAME_FLOOR_NS
 
 LONG = time_text(PYTHON_FRAME_FLOOR_NS)
@@ -23,10 +24,12 @@ WHOSE = (
 
 MEANINGS = {
     Cause.LAUNCH_BOUND: "The thread was on its way to the launch: in runtime calls, in operators that launch "
-    f"something, or in pauses under {LONG} between them. Launching cost the host more than running cost the "
-    "device.",
-    Cause.HOST_WORK: "The thread did something other than launching: Python frames, a named range, or an "
-    f"operator or runtime call of {LONG} or more that launches nothing.",
+    f"something or a few short ones that do not, or in pauses under {LONG} between them. Launching cost the "
+    "host more than running cost the device.",
+    Cause.HOST_WORK: "The thread did something other than launching: Python frames, a named range, an "
+    f"operator or runtime call of {LONG} or more that launches nothing, or many short operators without a "
+    f"launch between them ({MANY} or more that take {LONG} together, or any number that take "
+    f"{time_text(WORK_NS)}).",
     Cause.NOTHING_SUBMITTED: f"For {LONG} or more nothing was recorded of the thread, or it was in a frame "
     "that waits to be given work (queue.get, recv, sleep). There was no load, or it ran code that the trace "
     "does not hold: Python, where no stacks were recorded.",
