@@ -29,7 +29,7 @@ def detail_blocks(subject: Subject, anatomy: Anatomy) -> Iterator[Block]:
     if anatomy.phases:
         yield _ranges(subject, anatomy.phases[:TOP_RANGES])
     if anatomy.operators and anatomy.steps is not None and anatomy.steps.steps:
-        yield _operators(subject, anatomy, len(anatomy.steps.steps))
+        yield _operators(subject, anatomy, len(anatomy.steps.working))
     if anatomy.batches:
         yield _batches(subject, anatomy.batches[:TOP_BATCHES])
 

@@ -77,6 +77,12 @@ def test_an_operator_that_most_steps_lack_has_median_zero() -> None:
     assert (found["aten::sort"].per_step_median, found["aten::sort"].per_step_max) == (0.0, 3)
 
 
+def test_steps_without_device_work_are_not_counted() -> None:
+    working = [step(i, 4, calls={"aten::mm": 10}) for i in range(3)]
+    empty = [[annotation(i * STEP_LENGTH, i * STEP_LENGTH + 90, "step[DECODE bs=64]")] for i in range(3, 9)]
+    assert rows([*working, *empty])["aten::mm"].per_step_median == 10.0
+
+
 def test_no_more_operators_are_shown_than_a_reader_looks_through() -> None:
     found = rows([step(0, 1, calls={f"aten::op{i}": 1 for i in range(TOP_OPERATORS + 9)})])
     assert len(found) == TOP_OPERATORS

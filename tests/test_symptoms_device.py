@@ -48,6 +48,13 @@ def test_attention_that_grows_with_context_is_seen_with_its_slope() -> None:
     assert "+44.4 points" in seen.numbers
 
 
+def test_decode_steps_without_device_work_are_no_points_of_the_line() -> None:
+    facts = decoding([1_000, 2_000, 3_000, 4_000, 5_000], [100, 200, 300, 400, 500])
+    empty = step(5_000, 5_900, "decode", name=decode_name(90_000), operations=0)
+    seen = look(S4, replace(facts, steps=steps_of(*facts.steps.steps, empty)))
+    assert seen.present and "n = 5 decode steps" in seen.numbers
+
+
 @pytest.mark.parametrize("attention_ns", [[300] * 5, [100, 105, 110, 115, 120], [500, 100, 450, 120, 480]])
 def test_flat_slow_and_scattered_growth_are_not_seen(attention_ns: list[int]) -> None:
     assert look(S4, decoding([1_000, 2_000, 3_000, 4_000, 5_000], attention_ns)).present is False

@@ -202,6 +202,18 @@ def test_warm_up_in_the_first_step_is_no_steady_allocation() -> None:
     assert look(S9, facts_of(with_host(call(50, 60, "cudaMalloc")), steps=FIVE_STEPS)).present is False
 
 
+def test_steps_without_device_work_are_no_steps_of_a_steady_state() -> None:
+    empty = step(500, 590, operations=0)
+    after = with_host(call(550, 560, "cudaMalloc"))
+    seen = look(S9, facts_of(after, steps=steps_of(*FIVE_STEPS.steps, empty)))
+    assert seen.present is False
+    assert "after the first of 5 of 6 steps with device work" in seen.numbers
+    before = steps_of(step(-100, -10, operations=0), *FIVE_STEPS.steps)
+    assert look(S9, facts_of(with_host(call(50, 60, "cudaMalloc")), steps=before)).present is False
+    few = steps_of(*FIVE_STEPS.steps[1:], empty)
+    assert look(S9, facts_of(with_host(call(250, 260, "cudaMalloc")), steps=few)).present is None
+
+
 def test_without_any_allocating_call_no_steps_are_needed() -> None:
     assert look(S9, facts_of(with_host())).present is False
 

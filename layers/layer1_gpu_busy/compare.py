@@ -267,7 +267,7 @@ def _without_next(a: SideTimes, b: SideTimes) -> Iterator[str]:
 
 
 def _batch_sizes(side: Side, kind: str) -> str:
-    steps = side.analysis.steps.steps if side.analysis.steps else ()
+    steps = side.analysis.steps.working if side.analysis.steps else ()
     sizes = {step.batch_size for step in steps if step.kind == kind and step.batch_size is not None}
     return ", ".join(map(str, sorted(sizes)))
 

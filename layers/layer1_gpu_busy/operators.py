@@ -2,7 +2,8 @@
 
 A count that rises with the number of requests is a loop over requests in the engine's code: its host time
 grows with load while the device's need not. Counts are of host operators between the opening and the end of a
-step's annotation, on any thread; so they need annotated steps, and growth needs annotated batch sizes.
+step's annotation, on any thread; so they need annotated steps, and growth needs annotated batch sizes. Steps
+without device work are none, here as everywhere.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ clear of rounding in the medians, while counts that do not depend on the batch h
 
 
 def operators_per_step(trace: DeviceTrace, steps: Steps) -> tuple[OperatorRow, ...]:
-    """Operators by calls per step, growing ones first; empty without annotated steps on the host."""
+    """Operators by calls per step with device work, growing ones first; empty without annotated steps on the
+    host."""
     if not steps.on_host:
         return ()
-    name_ids, counts = _counts(trace, steps.steps)
-    slopes = _slopes(steps.steps, counts)
+    name_ids, counts = _counts(trace, steps.working)
+    slopes = _slopes(steps.working, counts)
     rows = (
         OperatorRow(
             name=trace.names[name_id],

@@ -75,7 +75,7 @@ class Blocks:
 def blocks_of(arm: str, traces: Sequence[TraceAnalysis]) -> Blocks | None:
     """What blocks in the steps of an arm; None where no device of its traces has steps. Pure."""
     devices = [device for trace in traces for device in trace.devices if _has_steps(device)]
-    steps = sum(len(device.steps.steps) for device in devices if device.steps)
+    steps = sum(len(device.steps.working) for device in devices if device.steps)
     if not steps:
         return None
 

@@ -49,14 +49,14 @@ def context_sum(step: Step) -> int | None:
 
 def attention_grows(facts: SymptomFacts) -> Seen:
     """S4: attention's time per decode step against the summed context, by least squares."""
-    sums = [context_sum(step) for step in facts.steps.steps]
+    sums = [context_sum(step) if step.operations else None for step in facts.steps.steps]
     which = np.array([i for i, c in enumerate(sums) if c is not None], np.int64)
     context = np.array([c for c in sums if c is not None], np.float64)
     if len(which) < TRACE_MIN_STEPS or context.min() == context.max():
         return Seen(
             None,
-            f"{len(which)} decode steps name their context sum; it takes {TRACE_MIN_STEPS} of different "
-            "context (vLLM: detailed step annotations)",
+            f"{len(which)} decode steps with device work name their context sum; it takes {TRACE_MIN_STEPS} "
+            "of different context (vLLM: detailed step annotations)",
         )
     attention_ns = _attention_per_step(facts)[which]
     if not attention_ns.any():

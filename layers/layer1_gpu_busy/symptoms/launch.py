@@ -141,7 +141,7 @@ def steady_allocation(facts: SymptomFacts) -> Seen:
     """S9: allocation, code loading or compilation after the first step."""
     if not len(facts.trace.host):
         return Seen(None, NO_HOST)
-    seen, steps = _allocations(facts), facts.steps.steps
+    seen, steps = _allocations(facts), facts.steps.working
     if not len(seen):
         return Seen(
             False, f"0 allocating, loading or compiling calls among {len(facts.trace.host)} host spans"
@@ -149,13 +149,13 @@ def steady_allocation(facts: SymptomFacts) -> Seen:
     if len(steps) < TRACE_MIN_STEPS:
         return Seen(
             None,
-            f"{len(seen)} allocating, loading or compiling calls, {counted(len(steps), 'step')}: it takes "
+            f"{len(seen)} allocating, loading or compiling calls, {facts.steps.count}: it takes "
             f"{TRACE_MIN_STEPS} to tell warm-up from steady state",
         )
     late = seen.select((seen.start_ns >= steps[0].host_end_ns) & (seen.start_ns < steps[-1].host_end_ns))
     return Seen(
         len(late) > 0,
-        f"{len(late)} allocating, loading or compiling calls after the first of {len(steps)} steps, "
+        f"{len(late)} allocating, loading or compiling calls after the first of {facts.steps.count}, "
         f"{time_text(float((late.end_ns - late.start_ns).sum()))} on the host{_most_frequent(facts, late)}; "
         f"{len(seen) - len(late)} before or beyond",
     )
