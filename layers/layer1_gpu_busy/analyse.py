@@ -23,6 +23,7 @@ from layers.layer1_gpu_busy.coverage import check_coverage
 from layers.layer1_gpu_busy.idle import idle_anatomy, stream_waits
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.launches import launch_statistics
+from layers.layer1_gpu_busy.lost_launches import find_lost_launches
 from layers.layer1_gpu_busy.model import DeviceAnalysis
 from layers.layer1_gpu_busy.operators import operators_per_step
 from layers.layer1_gpu_busy.overlap import communication_overlap
@@ -30,7 +31,6 @@ from layers.layer1_gpu_busy.phases import phase_table
 from layers.layer1_gpu_busy.ranks import rank_trace
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
-from layers.layer1_gpu_busy.step_launches import steps_without_launches
 from layers.layer1_gpu_busy.step_times import step_times
 from layers.layer1_gpu_busy.steps import find_steps, step_of_operations
 from layers.layer1_gpu_busy.strip import draw_strip, drawn_devices
@@ -65,6 +65,7 @@ def analyse_trace(trace: DeviceTrace, gpu: str = "") -> TraceAnalysis:
         ranks=tuple(rank_trace(trace, ops, device.busy) for ops, device in pairs),
         training=holds_training(trace),
         bounds_for=gpu,
+        lost_launches=None if trace.busy_only else find_lost_launches(trace),
     )
 
 
@@ -93,7 +94,6 @@ def analyse_device(trace: DeviceTrace, ops: DeviceOps, gpu: str = "") -> DeviceA
         replays=facts.replays,
         steps=facts.steps,
         step_times=step_times(ops, steps),
-        steps_without_launches=steps_without_launches(trace, steps),
         idle=facts.idle,
         stream_waits=stream_waits(trace, ops),
         launches=facts.launches,

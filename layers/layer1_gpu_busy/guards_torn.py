@@ -1,40 +1,46 @@
-"""The guard of Layer 1 on steps whose launches are gone: a file that was torn and closed again."""
+"""The guard of Layer 1 on stretches whose launches are gone: a file that was torn and closed again."""
 
 from __future__ import annotations
 
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.step_launches import LIKE_THE_OTHERS, SOME_OPERATORS
+from layers.layer1_gpu_busy.lost_launches import ENOUGH_OPERATORS, SAME_WORK
 
 
-def _torn_steps(facts: TraceFacts) -> Outcome | None:
-    steps = facts.device.steps if facts.device is not None else None
-    if facts.device is None or steps is None or not steps.on_host:
+def _torn_stretches(facts: TraceFacts) -> Outcome | None:
+    lost = facts.trace.lost_launches
+    if facts.device is None or lost is None or not lost.launching:
         return None
-    torn, all_steps = facts.device.steps_without_launches, counted(len(steps.steps), "step")
-    if not torn:
-        return Outcome(False, f"{all_steps}, none with host operators alone")
-    what = f"{torn:,} of {all_steps} have their host operators, and not one launch or device operation"
-    return Outcome(True, f"{what}: a torn file")
+    launching = counted(lost.launching, "operator")
+    if not lost.operators:
+        return Outcome(False, f"{launching} launched work, no stretch of them lacks its launches")
+    where = counted(lost.stretches, "stretch")
+    what = f"{counted(lost.operators, 'operator')} like the {lost.launching:,} that launch have no launch"
+    return Outcome(True, f"{what}, in {where} from which calls are missing: a torn file")
 
 
-TORN_STEPS = Guard(
+TORN_STRETCHES = Guard(
     code="PK196",
-    name="torn-steps",
+    name="torn-stretches",
     layer="layer1",
     effect=Effect.DIRECTIONAL,
-    sees="Steps in which the host did what it does in every step, and the device nothing at all.",
+    sees="A stretch in which the host does what launches work elsewhere, and neither launch nor operation is "
+    "there.",
     cause="A profiler writes operators first, then launches, then device operations. A file that was cut and "
-    "made valid JSON again has lost the latter; or the recording of runtime and device ended before the "
-    "profiler did. What is left stands for the steps that still have them.",
-    detection="After the first step with device work, one without a device operation and without a launch on "
-    f"any thread, with {SOME_OPERATORS} host operators or more and at least {limit(LIKE_THE_OTHERS)} of what "
-    "steps with device work have at the median, where some of these hold launches.",
+    "made valid JSON again has lost some of the latter with their calls; or the recording of runtime and "
+    "device ended before the profiler did. What is left stands for the rest alone, and the hole looks like a "
+    "slow host. Not told: fewer operators in a row (one launch of ten that is gone everywhere), stretches "
+    "of graph replays alone, the beginning of a file up to its first call, and what went with its operators.",
+    detection=f"{ENOUGH_OPERATORS} or more operators of names that launch elsewhere (outside of such "
+    "stretches half of their operators do) between one launch of their process and the next, where as many "
+    "correlation ids or more are missing: a runtime numbers all calls, and work on the host takes no number. "
+    f"Or so many after the last call, where their names make {limit(SAME_WORK)} of the launches.",
     remedy="Compare size and checksum of the file with the original, or record again.",
     source="perfkit: a public training trace of 6 steps, cut in half and closed, keeps all 40,506 operators "
-    "and 990 of 24,692 runtime calls.",
-    check=_torn_steps,
+    "and 990 of 24,692 runtime calls. No whole public trace of 26 has a stretch of more than 5. Of "
+    "launches cut out of the middle of 25 with what they launched (20 % of them), it shows 23.",
+    check=_torn_stretches,
 )
 
-TORN_GUARDS: tuple[Guard[TraceFacts], ...] = (TORN_STEPS,)
+TORN_GUARDS: tuple[Guard[TraceFacts], ...] = (TORN_STRETCHES,)

@@ -68,6 +68,12 @@ def are_outermost(spans: HostSpans) -> Bools:
     return ~inside_earlier(spans.track_id, spans.start_ns, spans.end_ns)
 
 
+def hold_a_moment(spans: HostSpans, at_ns: I64) -> Bools:
+    """Which spans any of the moments (ascending) lies in; an end is no part of its span."""
+    holds: Bools = np.searchsorted(at_ns, spans.end_ns) > np.searchsorted(at_ns, spans.start_ns)
+    return holds
+
+
 def names_matching(trace: DeviceTrace, spans: HostSpans, pattern: re.Pattern[str]) -> Bools:
     """Which spans' names the pattern finds."""
     return names_that(trace, spans, lambda name: pattern.search(name) is not None)

@@ -38,6 +38,7 @@ from layers.layer1_gpu_busy.annotations import is_step_marker
 from layers.layer1_gpu_busy.host_stack import (
     ByThread,
     by_thread,
+    hold_a_moment,
     names_matching,
     names_that,
     outermost_operators,
@@ -237,9 +238,7 @@ def _operators(host: _Host, thread: int) -> _Operators:
 
 
 def _hold_a_launch(spans: HostSpans, host: _Host, thread: int) -> Bools:
-    launch_ns = host.launches.of(thread).start_ns
-    holds: Bools = np.searchsorted(launch_ns, spans.end_ns) > np.searchsorted(launch_ns, spans.start_ns)
-    return holds
+    return hold_a_moment(spans, host.launches.of(thread).start_ns)
 
 
 def _without_short_pauses(of: Intervals) -> Intervals:

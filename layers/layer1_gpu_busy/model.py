@@ -131,6 +131,17 @@ class LaunchCoverage:
     operations_without_launch: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LostLaunches:
+    """Stretches of a trace from which launches are gone (`lost_launches.py`), and how many operators have
+    lost theirs there. `launching` operators of the trace hold a launch.
+    """
+
+    launching: int
+    operators: int
+    stretches: int
+
+
 class StepKind(StrEnum):
     """The kinds of step that perfkit knows; engines annotate others too, in words of their own."""
 
@@ -368,14 +379,13 @@ def column_edges(start_ns: int, end_ns: int, columns: int) -> list[int]:
 @dataclass(frozen=True, slots=True)
 class DeviceAnalysis:
     """Everything found for one device of one trace. Anatomy parts are None under --busy-only. `step_times`
-    has one entry for each of `steps`; `steps_without_launches` counts those of `step_launches.py`.
+    has one entry for each of `steps`.
     """
 
     busy: DeviceBusy
     replays: ReplayCheck
     steps: Steps | None = None
     step_times: tuple[StepTime, ...] = ()
-    steps_without_launches: int = 0
     idle: IdleAnatomy | None = None
     stream_waits: tuple[StreamWait, ...] = ()
     launches: LaunchStats | None = None

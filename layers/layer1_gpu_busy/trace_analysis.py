@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layers.evidence.measurement import Artifact
-from layers.layer1_gpu_busy.model import DeviceAnalysis, LaunchCoverage
+from layers.layer1_gpu_busy.model import DeviceAnalysis, LaunchCoverage, LostLaunches
 from layers.layer1_gpu_busy.nsys_facts import NsysFacts
 from layers.layer1_gpu_busy.ranks import RankTrace
 from parsers.loss import Loss
@@ -33,6 +33,7 @@ class TraceAnalysis:
     `ranks` has one entry per device where the trace was read whole, for the table of ranks. `nsys` is None
     for what is no export of nsys. `training`: it holds parts of a backward pass or an optimizer's step.
     `bounds_for`: the card that the user named for bounds, empty for none.
+    `lost_launches` is None where the host was not read.
     """
 
     artifact: Artifact
@@ -49,6 +50,7 @@ class TraceAnalysis:
     nsys: NsysFacts | None = None
     training: bool = False
     bounds_for: str = ""
+    lost_launches: LostLaunches | None = None
 
     def same_events(self, other: TraceAnalysis) -> bool:
         """Whether both were read from the same capture, however it is packed: the same events at the same
