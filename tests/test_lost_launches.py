@@ -64,17 +64,53 @@ def test_work_on_the_host_takes_no_ids() -> None:
 
 def test_as_many_ids_must_be_missing_as_operators_have_no_launch() -> None:
     calls = numbered_on(without(60, range(20, 40)))
-    for missing, found in ((19, 0), (20, 20)):
+    for missing, found in ((14, 0), (15, 20)):
         moved = [replace(c, correlation=c.correlation + missing * (c.start > at(30))) for c in calls]
         assert lost(operators(60), moved).operators == found
 
 
-def test_recorded_calls_that_launch_nothing_are_no_missing_ids_and_end_no_stretch() -> None:
-    queries = [call(at(n) + 10, at(n) + 12, "cudaEventQuery", correlation=1 + n) for n in range(20, 40)]
+def twice(calls: Sequence[Span], plus: int = 0) -> list[Span]:
+    """The calls with ids that leave a number out after each."""
+    return [replace(c, correlation=2 * c.correlation + plus) for c in calls]
+
+
+def test_calls_that_no_profiler_records_take_numbers_too() -> None:
+    whole = launches(range(60))
+    assert lost(operators(60), twice(whole)) == LostLaunches(60, 0, 0)
+    torn = launches(without(60, range(20, 40)))
+    assert lost(operators(60), twice(torn)) == LostLaunches(40, 20, 1)
+    half = [
+        replace(c, correlation=c.correlation + 40 + (c.start < at(30)) * (c.correlation - 40)) for c in torn
+    ]
+    assert lost(operators(60), twice(launches(range(20))) + half[20:]).operators == 0
+
+
+def test_operators_that_had_nothing_to_launch_are_over_sooner() -> None:
     calls = launches(without(60, range(20, 40)))
-    assert lost(operators(60), [*calls, *queries]).operators == 0
-    twice = [replace(c, correlation=2 * c.correlation) for c in (*calls, *queries)]
-    assert lost(operators(60), twice) == LostLaunches(40, 20, 1)
+    for length, found in ((37, 0), (38, 20)):
+        quick = [replace(o, end=o.start + length) if at(20) <= o.start < at(40) else o for o in operators(60)]
+        assert lost(quick, calls).operators == found
+
+
+def test_operations_whose_calls_were_never_recorded_are_not_lost() -> None:
+    """Those of a driver's interface, in files of older profilers."""
+    calls, host = launches(range(60)), operators(60)
+    recorded = without(60, range(20, 40))
+    trace = trace_of(kernels(calls), [*host, *launches(recorded)])
+    assert find_lost_launches(trace) == LostLaunches(40, 0, 0)
+    some = [k for k in kernels(calls) if k.correlation not in range(21, 31)]
+    assert find_lost_launches(trace_of(some, [*host, *launches(recorded)])) == LostLaunches(40, 10, 1)
+    few = [k for k in kernels(calls) if k.correlation not in range(21, 30)]
+    assert find_lost_launches(trace_of(few, [*host, *launches(recorded)])).operators == 0
+
+
+def test_recorded_calls_that_launch_nothing_are_no_missing_ids_and_end_no_stretch() -> None:
+    torn, queries = (
+        launches(without(60, range(20, 40))),
+        [call(at(n) + 30, at(n) + 32, "cudaEventQuery", correlation=1 + n) for n in range(60)],
+    )
+    assert lost(operators(60), [*torn, *queries[20:40]]).operators == 0
+    assert lost(operators(60), [*twice(torn), *twice(queries, plus=1)]) == LostLaunches(40, 20, 1)
 
 
 def test_sets_of_no_bytes_are_no_launches() -> None:

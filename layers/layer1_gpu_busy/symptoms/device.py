@@ -55,8 +55,8 @@ def attention_grows(facts: SymptomFacts) -> Seen:
     if len(which) < TRACE_MIN_STEPS or context.min() == context.max():
         return Seen(
             None,
-            f"{len(which)} decode steps with device work name their context sum; it takes {TRACE_MIN_STEPS} "
-            "of different context (vLLM: detailed step annotations)",
+            f"{counted(len(which), 'decode step')} with device work and a context sum in the name; it takes "
+            f"{TRACE_MIN_STEPS} of different context (vLLM: detailed step annotations)",
         )
     attention_ns = _attention_per_step(facts)[which]
     if not attention_ns.any():
