@@ -74,15 +74,13 @@ def twice(calls: Sequence[Span], plus: int = 0) -> list[Span]:
     return [replace(c, correlation=2 * c.correlation + plus) for c in calls]
 
 
-def test_calls_that_no_profiler_records_take_numbers_too() -> None:
-    whole = launches(range(60))
-    assert lost(operators(60), twice(whole)) == LostLaunches(60, 0, 0)
-    torn = launches(without(60, range(20, 40)))
-    assert lost(operators(60), twice(torn)) == LostLaunches(40, 20, 1)
-    half = [
-        replace(c, correlation=c.correlation + 40 + (c.start < at(30)) * (c.correlation - 40)) for c in torn
-    ]
-    assert lost(operators(60), twice(launches(range(20))) + half[20:]).operators == 0
+@pytest.mark.parametrize(("taken", "found"), [(2, 0), (3, 20), (4, 20)])
+def test_calls_that_no_profiler_records_take_numbers_too(taken: int, found: int) -> None:
+    """Each launch comes with three of them, and an operator that launches nothing makes some too."""
+    first, later = numbered_on(range(20)), numbered_on(range(40, 60))
+    calls = [replace(c, correlation=4 * c.correlation) for c in first]
+    calls += [replace(c, correlation=4 * (20 + c.correlation) + 20 * taken) for c in later]
+    assert lost(operators(60), calls) == LostLaunches(40, found, found // 20)
 
 
 def test_operators_that_had_nothing_to_launch_are_over_sooner() -> None:

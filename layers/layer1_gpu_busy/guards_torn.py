@@ -5,7 +5,7 @@ from __future__ import annotations
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, limit
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
-from layers.layer1_gpu_busy.lost_launches import ENOUGH_OPERATORS, SAME_WORK
+from layers.layer1_gpu_busy.lost_launches import ENOUGH_OPERATORS, LIKE_LAUNCHING, SAME_WORK
 
 
 def _torn_stretches(facts: TraceFacts) -> Outcome | None:
@@ -33,13 +33,15 @@ TORN_STRETCHES = Guard(
     "slow host. Not told: fewer operators in a row (one launch of ten that is gone everywhere), stretches "
     "of graph replays alone, the beginning of a file up to its first call, and what went with its operators.",
     detection=f"{ENOUGH_OPERATORS} or more operators of names that launch elsewhere (outside of such "
-    "stretches half of their operators do) between one launch of their process and the next, where as many "
-    "correlation ids or more are missing: a runtime numbers all calls, and work on the host takes no number. "
-    f"Or so many after the last call, where their names make {limit(SAME_WORK)} of the launches.",
+    "stretches half of their operators do) between one launch of their process and the next. There, "
+    f"{limit(LIKE_LAUNCHING)} or more of the correlation ids are missing that as many launches take "
+    "elsewhere (a runtime numbers all calls), and most operators took as much of the time: with nothing to "
+    "launch they are over sooner. Operations whose calls were never recorded are not lost. Or so many after "
+    f"the last call, where their names make {limit(SAME_WORK)} of the launches.",
     remedy="Compare size and checksum of the file with the original, or record again.",
     source="perfkit: a public training trace of 6 steps, cut in half and closed, keeps all 40,506 operators "
-    "and 990 of 24,692 runtime calls. No whole public trace of 26 has a stretch of more than 5. Of "
-    "launches cut out of the middle of 25 with what they launched (20 % of them), it shows 23.",
+    "and 990 of 24,692 runtime calls. No whole public trace of 49 shows it. Of launches cut out of the "
+    "middle of 25 with what they launched (20 % of them), it shows 23.",
     check=_torn_stretches,
 )
 
