@@ -2,6 +2,7 @@
 
     PerfkitError            anything a user can act on; carries the exit code of the command
     ├── UsageError          2: the command line asks for something that cannot be
+    │   └── NotPermitted    4: what it names is there, and this user may not look into it
     ├── UnreadableInput     2: a file that cannot be read as what it should be
     ├── InvalidMeasurement  4: the measurement or the environment means nothing
     └── StoreError          4: the investigation cannot be written or belongs to somebody else
@@ -21,6 +22,12 @@ class PerfkitError(Exception):
 
 class UsageError(PerfkitError):
     """The command line asks for something that cannot be done."""
+
+
+class NotPermitted(UsageError):
+    """What the command line names is another user's, and may not be looked into."""
+
+    exit_code = 4
 
 
 class UnreadableInput(PerfkitError):

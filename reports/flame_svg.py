@@ -33,10 +33,11 @@ BY_WAIT = frozenset({Mode.IDLE, Mode.UNKNOWN})
 WAIT_LOOKS = {
     WaitKind.QUEUE: "sky",
     WaitKind.SELECT: "blue",
-    WaitKind.LOCK: "orange",
+    WaitKind.CONDITION: "orange",
+    WaitKind.LOCK: "yellow",
     WaitKind.INTERPRETER: "vermilion",
     WaitKind.DEVICE: "green",
-    WaitKind.SLEEP: "yellow",
+    WaitKind.SLEEP: "brown",
     WaitKind.SPIN: "purple",
     WaitKind.PROCESS: "brown",
 }

@@ -55,6 +55,9 @@ class StackRun:
     @property
     def title(self) -> str:
         """What it is about."""
+        target = self.run.document.get("target")
+        if not self.captures and target is not None:
+            return f"process {target['pid']}, not recorded"
         return f"stacks in {files_name([str(c['file']) for c in self.captures], 'capture')}"
 
     def basis(self, scopes: Sequence[Entry]) -> Basis:

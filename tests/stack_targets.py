@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,17 @@ print("ready", flush=True)
 works()
 """
 """A thread that works half of its time and one that never does."""
+
+SPINS = """
+def spins():
+    n = 0
+    while True:
+        n += 1
+
+print("ready", flush=True)
+spins()
+"""
+"""One that never leaves Python."""
 
 CROWD = """
 import sys, threading
@@ -97,14 +108,17 @@ time.sleep(600)
 
 
 @contextmanager
-def running(program: str, *arguments: str, folder: Path | None = None) -> Iterator[tuple[int, str]]:
-    """The process id of a program that has said its first line, and that line."""
+def running(
+    program: str, *arguments: str, prefix: Sequence[str] = (), how: Mapping[str, Any] | None = None
+) -> Iterator[tuple[int, str]]:
+    """The process id of a program that has said its first line, and that line. `prefix`: another program that
+    starts it; `how`: as whom and where."""
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
+        [*prefix, sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=folder,
         start_new_session=True,
+        **(how or {}),
     )
     try:
         assert process.stdout is not None
@@ -170,6 +184,7 @@ def rights(**changed: Any) -> Rights:
     """Those of user 1000 on a machine where anybody may trace his own processes."""
     usual: dict[str, Any] = {
         "user": 1000,
+        "group": 1000,
         "scope": 0,
         "may_trace": False,
         "may_perf": False,

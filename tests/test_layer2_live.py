@@ -9,27 +9,26 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from layers.collectors.processes import descendants, scan
 from layers.collectors.rights import read_rights
 from layers.collectors.stacks.tracers import _argv, profilers_on
-from perfkit.bootstrap import OWN_PACKAGES
 from tests.command_runs import document, run
 from tests.conftest import REPOSITORY
+from tests.other_user import AS_NOBODY, NOBODY, without_rights
 from tests.process_trees import wait_for
-from tests.stack_targets import CROWD, LISTENER, WORKS, running, wait_until
+from tests.stack_targets import CROWD, LISTENER, SPINS, WORKS, running, wait_until
 
 pytestmark = [
     pytest.mark.skipif(not read_rights().reads_strangers, reason="no right to sample processes here"),
     pytest.mark.alone,
 ]
 
-NOBODY = 65534
 SHORT = ("--seconds", "1", "--repeats", "1", "--no-gil")
 
 
@@ -116,7 +115,7 @@ def test_the_front_is_looked_at_where_the_engine_is_named(capsys: pytest.Capture
         named = ("--pid", str(engine), "--server", f"http://127.0.0.1:{port}")
         made = document(capsys, "layer2", *named, "--load", "2", *SHORT)
     assert fired(made) == {"PK252": "void"}
-    assert f"kill -CONT {front}" in made["verdict"]["because"]
+    assert f"kill -CONT {front}" in made["verdict"]["next_step"]
 
 
 def test_a_zombie_is_void(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,6 +136,7 @@ def test_a_target_that_dies_in_its_first_capture_is_void(capsys: pytest.CaptureF
         made = document(capsys, "layer2", "--pid", str(pid), "--seconds", "30", "--repeats", "1")
         killer.join()
     assert fired(made)["PK261"] == "void"
+    assert made["verdict"]["next_step"].startswith("see why it ended, and record again")
     assert made["verdict"]["exit_code"] == 4
 
 
@@ -200,42 +200,63 @@ def test_a_sampler_that_cannot_keep_up_is_told_and_asked_again_slower(
 def test_a_user_without_rights_is_told_what_to_change() -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
-    as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
-    try:
-        subprocess.run([sys.executable, "-c", "import json"], check=True, capture_output=True, **as_nobody)
-    except (PermissionError, subprocess.CalledProcessError):
-        pytest.skip("another user cannot run this Python")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        for package in OWN_PACKAGES:
-            shutil.copytree(REPOSITORY / package, Path(folder, package))
-        path = f"{folder}:{os.environ.get('PYTHONPATH', '')}"
-        expect_no_rights([], env={**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent"}, **as_nobody)
+    with without_rights() as perfkit, running(WORKS) as (pid, _):
+        expect_no_rights(pid, perfkit("layer2", "--pid", str(pid), "--json", "--no-record"))
+        text = perfkit("layer2", "--pid", str(pid), "--no-record").stdout
+    assert text.startswith(f"VOID       process {pid} is user 0's, perfkit runs as user {NOBODY}")
+    assert text.count("sudo env") == 2, "once as the next step, once in the check"
+    assert "looks  samples" not in text, "no table of captures that are not there"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process as another user")
+def test_a_user_records_his_own_process_and_a_server_that_he_launches() -> None:
+    with without_rights() as perfkit, running(WORKS, how=AS_NOBODY) as (pid, _):
+        own = perfkit("layer2", "--pid", str(pid), "--json", "--no-record", *SHORT)
+        serve = f"{sys.executable} -m http.server {{port}} --bind 127.0.0.1"
+        launched = perfkit("layer2", "--launch", serve, "--json", "--no-record", *SHORT)
+    for ran, function in ((own, "works"), (launched, "select")):
+        assert ran.returncode == 3, ran.stderr
+        made = json.loads(ran.stdout)
+        assert made["captures"][0]["samples"] > 0 and "PK251" not in fired(made)
+        assert function in made["scopes"][0]["leaves"][0]["function"]
+
+
+def test_a_process_of_another_pid_namespace_is_asked_where_it_is_and_who_holds_the_lock(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    enter = ["unshare", *(["--user", "--map-root-user"] if os.getuid() else []), "--pid", "--fork"]
+    enter += ["--mount-proc", "--kill-child"]
+    if shutil.which("unshare") is None or subprocess.run([*enter, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespace of one's own can be made here")
+    with running(SPINS, prefix=enter) as (outside, _):
+        (inner,) = descendants(scan(), [outside]) - {outside}
+        options = ("--seconds", "2", "--repeats", "1", "--rate", "20")
+        made = document(capsys, "layer2", "--pid", str(inner), *options)
+    assert made["target"]["namespace_pid"] == 1
+    assert [(c["mode"], c["expected_ticks"]) for c in made["captures"]] == [("idle", 39), ("gil", 39)]
+    assert fired(made)["PK256"] == "directional"
+    lock = made["thread"]["holds_lock"]
+    assert 0.5 < lock["share"] <= 1, "a program that never leaves Python holds it nearly always"
+    assert "on_cpu" not in made["thread"], "from outside every thread seems to run"
+    assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("burning-cpu", 3)
 
 
 def test_root_without_the_capability_is_told_how_to_get_it() -> None:
     if os.getuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root, and setpriv to give up a capability")
-    expect_no_rights(["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"], cwd=REPOSITORY)
-
-
-def expect_no_rights(prefix: list[str], **how: Any) -> None:
+    command = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", sys.executable, "-B"]
+    command += ["-m", "perfkit", "layer2", "--json", "--no-record", "--pid"]
     with running(WORKS) as (pid, _):
-        perfkit = [
-            sys.executable,
-            "-B",
-            "-m",
-            "perfkit",
-            "layer2",
-            "--pid",
-            str(pid),
-            "--json",
-            "--no-record",
-        ]
-        ran = subprocess.run([*prefix, *perfkit], capture_output=True, text=True, check=False, **how)
+        ran = subprocess.run([*command, str(pid)], capture_output=True, text=True, cwd=REPOSITORY)
+    expect_no_rights(pid, ran)
+
+
+def expect_no_rights(pid: int, ran: subprocess.CompletedProcess[str]) -> None:
     assert ran.returncode == 4, ran.stderr
     made = json.loads(ran.stdout)
     assert fired(made) == {"PK251": "void"}
+    assert (made["captures"], made["measurements"], made["findings"]) == ([], [], [])
+    assert f"--pid {pid}" in made["verdict"]["next_step"] or "give this root" in made["verdict"]["next_step"]
     assert "SYS_PTRACE" in made["verdict"]["next_step"]
     assert "perfkit stages" in made["verdict"]["next_step"]
 

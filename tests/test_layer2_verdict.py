@@ -322,11 +322,17 @@ def test_a_thread_that_was_never_found_on_a_cpu_is_blocked() -> None:
 
 
 def test_a_thread_of_a_process_that_hardly_ran_is_to_be_recorded_under_load_first() -> None:
-    """By its CPU time alone: who holds the lock is not the question yet."""
+    """By its CPU time alone: who is to wake it is not the question yet, and its wait rules nothing out."""
     idle = recording(load=LoadEvidence("/proc", None, None, 0.004))
     held = stack(f"{FULL};Condition.wait threading.py 327", 499)
     result = judge(captures(3, held, recording=idle))
     assert (result.verdict.word, result.verdict.exit_code) == ("blocked", Exit.NO_CONCLUSION)
     assert result.verdict.next_step == "record under load first: perfkit layer2 --server URL --load N"
+    assert result.verdict.because.endswith("; or it had no work: 0.4 % of a core (/proc)")
+    assert {"PK209", "PK210"} <= {g.code for g in result.guards if g.effect is Effect.DIRECTIONAL and g.fired}
+    assert not any(finding.negative for finding in result.findings)
+    assert {finding.recommendation for finding in result.findings} == {result.verdict.next_step}
     busy = recording(load=LoadEvidence("s", 40, 8.0, 0.9))
-    assert "who holds the lock" in judge(captures(3, held, recording=busy)).verdict.next_step
+    under_load = judge(captures(3, held, recording=busy))
+    assert "find who is to notify it" in under_load.verdict.next_step
+    assert any(finding.negative for finding in under_load.findings)

@@ -18,7 +18,7 @@ from layers.collectors.processes import family_of_roots, read_process, scan
 from layers.collectors.servers import roots_of, server_roots
 from layers.evidence.verdict import Exit
 from layers.preflight.process_tree import Kind, server_family
-from parsers.errors import UsageError
+from parsers.errors import NotPermitted, UsageError
 from perfkit.cli.app import main
 from tests.process_trees import wait_until_gone
 
@@ -108,6 +108,18 @@ def test_a_listener_that_may_not_be_looked_into_is_to_be_named(
     monkeypatch.setattr(servers, "_holds", lambda pid, sockets: False)
     with pytest.raises(UsageError, match="cannot be seen"):
         server_roots(f"http://127.0.0.1:{port}")
+
+
+def test_a_listener_of_another_user_is_told_by_its_user(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, _ = serve("127.0.0.1")
+    monkeypatch.setattr(servers, "_holds", lambda pid, sockets: False)
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    with pytest.raises(NotPermitted, match=f"a process of user {me} listens on port {port}") as refused:
+        server_roots(f"http://127.0.0.1:{port}")
+    assert refused.value.exit_code == 4
 
 
 def test_who_shares_the_session_of_a_listener_and_its_launch_belong_to_it() -> None:

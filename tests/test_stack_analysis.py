@@ -125,7 +125,7 @@ CONDITION = "Condition.wait threading.py 327"
     ("frames", "wait"),
     [
         (f"f a.py 1;Queue.get queue.py 171;{CONDITION}", WaitKind.QUEUE),
-        (f"f a.py 1;Event.wait threading.py 629;{CONDITION}", WaitKind.LOCK),
+        (f"f a.py 1;Event.wait threading.py 629;{CONDITION}", WaitKind.CONDITION),
         ("f a.py 1;EpollSelector.select /usr/lib/python3.11/selectors.py 468", WaitKind.SELECT),
         ("f a.py 1;sched_yield vllm/distributed/utils.py 46", WaitKind.SPIN),
         (
@@ -145,7 +145,7 @@ def test_waiting_leaves_say_what_they_wait_for(frames: str, wait: WaitKind | Non
 
 def test_waiting_ticks_of_a_scope_are_counted_by_kind() -> None:
     scope = only(analysed(stack(f"f a.py 1;{CONDITION}", 30), stack("f a.py 2", 70)))
-    assert (scope.waiting.value, [(p.name, p.hits) for p in scope.waits]) == (0.3, [("lock", 30)])
+    assert (scope.waiting.value, [(p.name, p.hits) for p in scope.waits]) == (0.3, [("condition", 30)])
 
 
 def test_imports_are_flagged() -> None:

@@ -30,7 +30,9 @@ def test_nothing_stands_against_a_process_of_the_same_user() -> None:
         ({"free_threaded": True, "python": "3.13"}, Obstacles.INTERPRETER, "usual build"),
         ({"python": "3.15"}, Obstacles.INTERPRETER, "--upgrade py-spy"),
         ({"machine": "64-bit aarch64"}, Obstacles.INTERPRETER, "architecture"),
-        ({"users": frozenset({0}), "is_python": None}, Obstacles.RIGHTS, "sudo -u '#0'"),
+        ({"users": frozenset({0}), "is_python": None}, Obstacles.RIGHTS, "as root: sudo env"),
+        ({"users": frozenset({1001})}, Obstacles.RIGHTS, "sudo -u '#1001' env"),
+        ({"groups": frozenset({1001})}, Obstacles.RIGHTS, "sudo -u '#1000' -g '#1001' env"),
         ({"users": frozenset({1001})}, Obstacles.RIGHTS, "SYS_PTRACE"),
         ({"is_python": None}, Obstacles.RIGHTS, "sudo env"),
     ],
@@ -39,6 +41,29 @@ def test_what_the_process_is_stands_against_it(changed: dict[str, Any], kind: Ob
     (found,) = obstacles(facts(**changed), looker())
     assert found.kind is kind
     assert fix in found.fix
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"users": frozenset({0}), "groups": frozenset({0}), "is_python": None},
+        {"is_python": None},
+        {"users": frozenset({1000, 0}), "is_python": None},
+    ],
+    ids=["root's", "one's own that gave up its dumpable flag", "one with the saved id of root"],
+)
+def test_whoever_would_change_nothing_is_not_proposed(changed: dict[str, Any]) -> None:
+    """`sudo -u` to the user that perfkit runs as, to root beside root, or to one of several."""
+    (found,) = obstacles(facts(**changed), looker())
+    assert "sudo -u" not in found.fix and "as root: sudo env" in found.fix
+
+
+def test_the_capability_of_a_user_namespace_reads_nothing_outside_of_it() -> None:
+    """In a rootless container perfkit is root, and a process outside may not be read all the same."""
+    closed = facts(users=frozenset({65534}), is_python=None, frameworks=None, devices=None)
+    (found,) = obstacles(closed, looker(user=0, may_trace=True))
+    assert found.kind is Obstacles.RIGHTS
+    assert "user namespace" in found.seen and "outside of that namespace" in found.fix
 
 
 @pytest.mark.parametrize("users", [{1000}, {0}, {1001}])

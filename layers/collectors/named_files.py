@@ -34,6 +34,7 @@ def files_directly_in(folder: str) -> list[str]:
 
 def _files_of(name: str, in_folder: Callable[[str], list[str]], none_in_folder: str) -> list[str]:
     if os.path.isdir(name):
+        _require_open(name)
         found, missing = in_folder(name), none_in_folder
     elif os.path.exists(name) or not has_magic(name):
         return [name]
@@ -42,3 +43,12 @@ def _files_of(name: str, in_folder: Callable[[str], list[str]], none_in_folder: 
     if not found:
         raise UnreadableInput(f"{name}: {missing}")
     return sorted(found)
+
+
+def _require_open(folder: str) -> None:
+    """UnreadableInput for a folder that may not be looked into: it must not pass for an empty one."""
+    try:
+        with os.scandir(folder):
+            pass
+    except OSError as error:
+        raise UnreadableInput(f"{folder}: cannot be opened: {error.strerror}") from error

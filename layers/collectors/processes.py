@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from parsers.errors import UsageError
+from parsers.errors import NotPermitted, UsageError
 
 PROC = Path("/proc")
 LAUNCH_VARIABLE = "PERFKIT_LAUNCH"
@@ -96,10 +96,26 @@ def read_process(pid: int) -> Process | None:
 
 
 def require_running(pids: Iterable[int]) -> None:
-    """UsageError for the first of these ids (--pid) that no process here has."""
+    """UsageError for the first of these ids (--pid) that no process here has, or that may not be seen."""
     for pid in pids:
         if read_process(pid) is None:
-            raise UsageError(f"--pid {pid}: no such process here")
+            raise _hidden(pid) if _is_hidden(pid) else UsageError(f"--pid {pid}: no such process here")
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether the kernel knows a process that /proc does not show (hidepid): a signal to it is refused."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        pass
+    return False
+
+
+def _hidden(pid: int) -> NotPermitted:
+    why = "another user's process, which /proc hides from this one (hidepid)"
+    return NotPermitted(f"--pid {pid}: {why}: run perfkit as that user or as root")
 
 
 def cpu_ticks(pid: int) -> int:

@@ -36,6 +36,7 @@ class Rights:
     memory was tried and worked."""
 
     user: int
+    group: int
     scope: int | None
     may_trace: bool
     may_perf: bool
@@ -54,6 +55,7 @@ def read_rights() -> Rights:
     capabilities = _capabilities()
     return Rights(
         user=os.geteuid(),
+        group=os.getegid(),
         scope=_number(PTRACE_SCOPE),
         may_trace=_has(capabilities, CAP_SYS_PTRACE),
         may_perf=_has(capabilities, CAP_PERFMON) or _has(capabilities, CAP_SYS_ADMIN),

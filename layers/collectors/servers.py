@@ -20,10 +20,10 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from layers.collectors.processes import PROC, Process, require_running, scan
-from parsers.errors import UsageError
+from parsers.errors import NotPermitted, UsageError
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-LOCAL_FIELD, STATE_FIELD, INODE_FIELD = 1, 3, 9
+LOCAL_FIELD, STATE_FIELD, USER_FIELD, INODE_FIELD = 1, 3, 7, 9
 """Places in a line of the tables (proc_net(5))."""
 LISTEN = "0A"
 PORTS = {"http": 80, "https": 443}
@@ -53,11 +53,12 @@ def service_roots(pids: Sequence[int], url: str | None) -> list[str]:
 def server_roots(url: str) -> list[str]:
     """Process ids, and the tag of the launch if there is one, that stand for a server of this machine.
 
-    UsageError, with the reason, where its processes cannot be found.
+    UsageError, with the reason, where its processes cannot be found; NotPermitted where they are another
+    user's.
     """
     address = server_address(url)
     url, port = address.geturl(), address.port or PORTS[address.scheme]
-    sockets = set(_listening(port, _addresses(address.hostname or "", url)))
+    sockets = dict(_listening(port, _addresses(address.hostname or "", url)))
     if not sockets:
         raise UsageError(
             f"--server {url}: nothing on this machine listens on port {port}; its processes are found only "
@@ -66,11 +67,20 @@ def server_roots(url: str) -> list[str]:
     processes = scan()
     holders = {pid for pid in processes if _holds(pid, sockets)}
     if not holders:
-        raise UsageError(
-            f"--server {url}: who listens on port {port} cannot be seen (another user's process, or another "
-            "container's): name it with --pid"
-        )
+        raise _unseen(f"--server {url}", port, {user for user in sockets.values() if user != os.geteuid()})
     return roots_of(processes, holders)
+
+
+def _unseen(named: str, port: int, others: Collection[int]) -> UsageError:
+    """Nobody who holds the port is seen: sockets of `others` (user ids), or of another container."""
+    if not others:
+        seen = f"who listens on port {port} cannot be seen (another container's process)"
+        return UsageError(f"{named}: {seen}: name it with --pid")
+    users = " and ".join(map(str, sorted(others)))
+    return NotPermitted(
+        f"{named}: a process of user {users} listens on port {port}, and this user may not look into it: run "
+        "perfkit as that user or as root, or name it with --pid"
+    )
 
 
 def seen_roots(url: str) -> list[str]:
@@ -98,8 +108,8 @@ def _addresses(host: str, url: str) -> set[Address]:
     return {ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
 
 
-def _listening(port: int, addresses: Collection[Address]) -> Iterator[str]:
-    """The inodes of sockets that listen on this port of one of these addresses, or of all addresses."""
+def _listening(port: int, addresses: Collection[Address]) -> Iterator[tuple[str, int]]:
+    """Inode and user of the sockets that listen on this port of one of these addresses, or of all."""
     local = any(_is_ours(address) for address in addresses)
     for table in TABLES:
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
@@ -108,7 +118,7 @@ def _listening(port: int, addresses: Collection[Address]) -> Iterator[str]:
             if fields[STATE_FIELD] == LISTEN and int(hex_port, 16) == port:
                 bound = _decode(at)
                 if bound in addresses or (bound.is_unspecified and local):
-                    yield fields[INODE_FIELD]
+                    yield fields[INODE_FIELD], int(fields[USER_FIELD])
 
 
 def _decode(text: str) -> Address:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layers.collectors.stacks.recording import Mode
 from layers.evidence.wording import limit, pct
-from layers.layer2_stacks.model import Row, Share, WaitKind
+from layers.layer2_stacks.model import Row, ScopeAnalysis, Share, WaitKind
 from layers.layer2_stacks.reading import Reading, RowKey
 from layers.layer2_stacks.wording import called_from, counts, interval, line, place
 from layers.layer2_stacks.words import BLOCKED_LIMIT, BUSY_LIMIT, STANDS_OUT, Word, mostly_waits, word_of
@@ -13,6 +13,7 @@ AFTER_WAIT = {
     WaitKind.QUEUE: "find who fills this queue: perfkit stages says which stage holds the work",
     WaitKind.SELECT: "look at whom it waits for: record that process under the same load",
     WaitKind.LOCK: "find who holds the lock: the other threads' lines (--thread), or their stage",
+    WaitKind.CONDITION: "find who is to notify it: that thread or stage (perfkit stages) has the time",
     WaitKind.INTERPRETER: "record with --gil: which line holds the interpreter's lock meanwhile",
     WaitKind.DEVICE: "Layer 1 says whether the device works meanwhile; then what this wait holds up",
     WaitKind.SLEEP: "a sleep in a loop is a floor of every latency: wait for an event instead",
@@ -23,6 +24,7 @@ IDLE_TOO = "record with --idle as well: it says in what it is blocked"
 ACTIVE_TOO = "add captures without --idle, with their logs: they tell work from calls that block"
 LOG_TOO = "give py-spy's words (--log): rate and duration say how much of the time this is"
 MODE_TOO = "say --mode idle, active or gil"
+UNDER_LOAD = "record under load first: perfkit layer2 --server URL --load N"
 MORE_CAPTURES = "more captures of the same load make the interval narrower"
 
 
@@ -90,13 +92,18 @@ def _open(reading: Reading) -> str:
     """Why there is no word."""
     if reading.mode is Mode.UNKNOWN:
         return f"has ticks of which nobody says what they are; first {_first(reading)}"
+    if reading.idle is not None and reading.on_cpu is None:
+        held = f"; it {_runs(reading)}" if reading.holds_lock is not None else ""
+        return f"{_open_at_all_looks(reading, reading.idle)}{held}"
     timed = reading.on_cpu or reading.holds_lock
     if timed is not None:
         return f"{_runs(reading)}, {_why_open(timed)}; first {_first(reading)}"
-    if reading.idle is None:
-        return f"is most at {_first(reading)}; how much of its time these looks are, no log tells"
-    if reading.idle.waiting.high >= BLOCKED_LIMIT:
-        return f"waits for {interval(reading.idle.waiting)}, on both sides of {limit(BLOCKED_LIMIT)}"
+    return f"is most at {_first(reading)}; how much of its time these looks are, no log tells"
+
+
+def _open_at_all_looks(reading: Reading, idle: ScopeAnalysis) -> str:
+    if idle.waiting.high >= BLOCKED_LIMIT:
+        return f"waits for {interval(idle.waiting)}, on both sides of {limit(BLOCKED_LIMIT)}"
     return f"is most at {_first(reading)}; whether it works or blocks there, --idle alone does not tell"
 
 
@@ -140,6 +147,8 @@ def _what_it_takes(reading: Reading) -> str:
     if reading.mode is Mode.UNKNOWN:
         return MODE_TOO
     timed = reading.on_cpu or reading.holds_lock
-    if timed is not None:
-        return IDLE_TOO if timed.high < BUSY_LIMIT else MORE_CAPTURES
-    return LOG_TOO if reading.idle is None else ACTIVE_TOO
+    if timed is not None and timed.high >= BUSY_LIMIT:
+        return MORE_CAPTURES
+    if reading.idle is not None:
+        return ACTIVE_TOO
+    return LOG_TOO if timed is None else IDLE_TOO

@@ -29,7 +29,7 @@ SECOND_CALLER = 0.10
 WAITS_ALL_THE_TIME = 0.95
 ON_A_CPU = (WaitKind.SPIN, WaitKind.DEVICE)
 """Waits that may take a CPU: a spin does, and so does CUDA's default way to wait for the device."""
-FOR_WORK = (WaitKind.QUEUE, WaitKind.SELECT)
+FOR_WORK = (WaitKind.QUEUE, WaitKind.SELECT, WaitKind.CONDITION)
 LOOKED_AT = 5
 """Lines that a guard on lines goes through: those that the terminal shows first."""
 

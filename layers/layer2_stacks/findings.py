@@ -15,8 +15,8 @@ from layers.evidence.strength import Judgement, judge_strength
 from layers.evidence.strength_table import Stacks
 from layers.evidence.wording import limit, pct
 from layers.layer2_stacks import measurements as named
-from layers.layer2_stacks.because import AFTER_WAIT, because, next_step
-from layers.layer2_stacks.guards_capture import NO_LOG
+from layers.layer2_stacks.because import AFTER_WAIT, UNDER_LOAD, because, next_step
+from layers.layer2_stacks.guards_capture import IDLE_SERVER, NO_LOG
 from layers.layer2_stacks.guards_thread import NO_CORE
 from layers.layer2_stacks.model import Row, ScopeAnalysis, Share
 from layers.layer2_stacks.reading import Reading
@@ -27,8 +27,8 @@ NO_WORD = "the captures do not tell which word it is"
 UNTOLD = f"strong but for {NO_LOG.title}: whether the profiler kept up is not told"
 WORKS = 0.5
 """Of a line's time: on a CPU for more, it mostly works there; for less, it mostly waits in a call."""
-ALL_OF_IT = 0.01
-"""Where less is left, Amdahl's law gives a hundredfold and more: no number that helps."""
+ALL_OF_IT = 0.1
+"""Where less is left, Amdahl's law gives tenfold and more: no number that helps."""
 LINES_TOLD = 3
 """Findings on single lines; the table has more."""
 
@@ -49,12 +49,10 @@ def findings_of(
     judged = _judged(facts, guards, kernel_agrees=kernel_agrees, doubt=doubt)
     if judged is None:
         return []
-    found = _Found(reading, word, judged, tuple(measured), tuple(artifacts))
-    return [
-        *found.verdict(),
-        *found.ruled_out(no_core=NO_CORE.fired_in(guards) is not None),
-        *found.lines(guards),
-    ]
+    idle = IDLE_SERVER.fired_in(guards) is not None
+    found = _Found(reading, word, judged, tuple(measured), tuple(artifacts), idle)
+    ruled_out = [] if idle else found.ruled_out(no_core=NO_CORE.fired_in(guards) is not None)
+    return [*found.verdict(), *ruled_out, *found.lines(guards)]
 
 
 def _judged(
@@ -69,19 +67,21 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The thread, its word, how far what is said of it carries, and its measurements."""
+    """The thread, its word, how far what is said of it carries, and its measurements. `idle`: it may have had
+    no work, so that a wait says nothing, and rules nothing out."""
 
     reading: Reading
     word: Word
     judged: Judgement
     measured: tuple[Measurement, ...]
     artifacts: tuple[Artifact, ...]
+    idle: bool
 
     def verdict(self) -> Iterator[Finding]:
         tops = [named.leaf_name(named.key_of(row)) for row in self.reading.main.lines[:1]]
         shares = (named.WAITING, named.ON_CPU, named.HOLDS_LOCK)
-        kind = FindingKind.VERDICT
-        yield self._finding(because(self.reading), next_step(self.reading), *shares, *tops, kind=kind)
+        kind, step = FindingKind.VERDICT, UNDER_LOAD if self.idle else next_step(self.reading)
+        yield self._finding(because(self.reading), step, *shares, *tops, kind=kind)
 
     def ruled_out(self, *, no_core: bool) -> Iterator[Finding]:
         """What the verdict says is not worth a look; what a thread that had no core computes is not told."""
@@ -110,7 +110,9 @@ class _Found:
             judged = _judged(facts, guards)
             if judged is not None and row.share.low >= STANDS_OUT:
                 of = replace(self, judged=judged)
-                yield of._finding(_line_text(row), _line_advice(row, self.reading), *_names(row))
+                no_work = self.idle and row.wait is not None
+                advice = UNDER_LOAD if no_work else _line_advice(row, self.reading)
+                yield of._finding(_line_text(row), advice, *_names(row))
 
     def _finding(
         self,

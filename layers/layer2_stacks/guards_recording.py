@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from layers.collectors.stacks.live_facts import LiveFacts, Obstacles
 from layers.collectors.stacks.rates import PAUSED_SHARE, RATES_HZ, paused_share
-from layers.collectors.stacks.recording import Ended
+from layers.collectors.stacks.recording import Ended, Target
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.wording import counted, first_few, limit, pct
 
@@ -37,9 +37,15 @@ def _other_namespace(facts: LiveFacts) -> Outcome:
         True,
         f"process {facts.target.pid} is process {inner} of a PID namespace of its own (a container): py-spy "
         "takes every thread of it for running, so what needs to know idle ones was not recorded: only "
-        "captures with --idle, and the one with --gil, which asks who holds the lock. Do: run perfkit in "
-        f"that container, or nsenter --target {facts.target.pid} --pid --mount perfkit layer2 --pid {inner}",
+        "captures with --idle, and the one with --gil, which asks who holds the lock. Do: "
+        f"{inside(facts.target)}",
     )
+
+
+def inside(target: Target) -> str:
+    """How to record a process of another PID namespace from within."""
+    enter = f"nsenter --target {target.pid} --pid --mount perfkit layer2 --pid {target.namespace_pid}"
+    return f"run perfkit in that container, or {enter}"
 
 
 def _likelier(facts: LiveFacts) -> Outcome | None:

@@ -25,7 +25,7 @@ LOAD_NOT_KNOWN = Guard(
     cause="An idle server looks the same as one whose work does not reach this thread, and files of stacks "
     "do not tell under which load they were made.",
     detection="Nobody counted requests; CPU time alone proves no load. A note where the thread does not "
-    "mostly wait in a queue or a select.",
+    "mostly wait in a queue, a select or a condition.",
     remedy="Record under load and watch the server's counters meanwhile; or say in the report which load "
     "ran.",
     source="sglang #1730, #3708: an idle scheduler spins or polls all the time.",

@@ -16,7 +16,7 @@ from layers.evidence.result import Result
 from layers.evidence.strength import exit_code_for
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
-from layers.layer2_stacks.because import because, next_step
+from layers.layer2_stacks.because import UNDER_LOAD, because, next_step
 from layers.layer2_stacks.checks_thread import KERNEL_LIMIT
 from layers.layer2_stacks.choice import ANY_THREAD, Choice
 from layers.layer2_stacks.collect import artifact_of
@@ -35,7 +35,6 @@ from layers.layer2_stacks.weigh import Weighed, weigh
 from layers.layer2_stacks.words import Word, word_of
 
 COMMAND = "layer2"
-UNDER_LOAD = "record under load first: perfkit layer2 --server URL --load N"
 
 
 def judge(
@@ -93,12 +92,14 @@ def _verdict(reading: Reading, guards: Sequence[Checked]) -> Verdict:
         first = next(g for g in guards if g.fired and g.effect is Effect.VOID)
         return Verdict(Word.VOID, False, f"{first.message} ({first.title})", Exit.INVALID, next_step(reading))
     word = word_of(reading)
-    step = UNDER_LOAD if IDLE_SERVER.fired_in(guards) else next_step(reading)
+    idle = IDLE_SERVER.fired_in(guards)
+    step = UNDER_LOAD if idle is not None else next_step(reading)
+    why = because(reading) + (f"; or it had no work: {idle.message}" if idle is not None else "")
     concluded = word is not Word.UNDECIDED
     doubted = any(g.fired and g.effect is Effect.DIRECTIONAL for g in guards)
     reached = Exit.OK if concluded else Exit.NO_CONCLUSION
     code = exit_code_for(reached, guards, directional=concluded and doubted)
-    return Verdict(word, concluded and doubted, because(reading), code, step)
+    return Verdict(word, concluded and doubted, why, code, step)
 
 
 def _void(weighed: Weighed) -> Verdict:
@@ -108,10 +109,10 @@ def _void(weighed: Weighed) -> Verdict:
         return Verdict(Word.VOID, False, "there is no capture", Exit.INVALID, "record one under load")
     why = first_few(dict.fromkeys(f"{g.scope}: {g.message} ({g.code})" for g in fired))
     remedy = next(guard.remedy for guard in CAPTURE_GUARDS if guard.code == fired[0].code)
-    return Verdict(Word.VOID, False, why, Exit.INVALID, _after_an_arrow(remedy))
+    return Verdict(Word.VOID, False, why, Exit.INVALID, remedy_as_step(remedy))
 
 
-def _after_an_arrow(remedy: str) -> str:
+def remedy_as_step(remedy: str) -> str:
     """A guard's advice as the next step: no sentence, unless it begins with a name in capitals."""
     begins = remedy[:1].lower() if remedy[1:2].islower() else remedy[:1]
     return begins + remedy[1:].rstrip(".")

@@ -19,8 +19,14 @@ from layers.evidence.result import Result
 from layers.evidence.verdict import Exit, Verdict
 from layers.evidence.wording import first_few
 from layers.layer2_stacks.choice import ANY_THREAD, Choice
-from layers.layer2_stacks.guards_recording import LIVE_STACK_GUARDS
-from layers.layer2_stacks.judge import COMMAND, judge
+from layers.layer2_stacks.guards_recording import (
+    CUT_SHORT,
+    LIVE_STACK_GUARDS,
+    TARGET_DIED,
+    THROWN_AWAY,
+    inside,
+)
+from layers.layer2_stacks.judge import COMMAND, judge, remedy_as_step
 from layers.layer2_stacks.model import Capture
 from layers.layer2_stacks.sections import sections
 from layers.layer2_stacks.words import Word
@@ -36,8 +42,8 @@ def judge_live(
     if captures:
         result = judge(captures, target=live.target, choice=choice, unread=unread, more_guards=guards)
         result = replace(result, sections=result.sections | {"recording": recording_section(live)})
-        if live.obstacles:  # found behind the captures: what a thread waits for says nothing then
-            result = replace(result, verdict=replace(result.verdict, next_step=live.obstacles[0].fix))
+        if step := _step_of_recording(live, result.verdict):
+            result = replace(result, verdict=replace(result.verdict, next_step=step))
     else:
         result = _nothing(live, guards, unread)
     if live.cut_short:
@@ -48,10 +54,33 @@ def judge_live(
 def _nothing(live: LiveFacts, guards: Sequence[Checked], unread: Sequence[str]) -> Result:
     """Nothing was recorded: why, and the change that helps."""
     fired = [g for g in guards if g.fired and g.effect is Effect.VOID]
-    why = first_few(f"{g.message} ({g.title})" for g in fired) or "no capture was made"
-    fix = next((one.fix for one in live.obstacles), UNPRIVILEGED)
+    if live.obstacles:  # their guards' messages say what to do as well, which is the next step here
+        why = f"{first_few(one.seen for one in live.obstacles)} ({', '.join(g.title for g in fired)})"
+        step = live.obstacles[0].fix
+    else:
+        why = first_few(f"{g.message} ({g.title})" for g in fired) or "no capture was made"
+        step = _step_of_guards(guards)
     told = sections((), (), None, live.target, unread) | {"recording": recording_section(live)}
-    return Result(COMMAND, Verdict(Word.VOID, False, why, Exit.INVALID, fix), list(guards), sections=told)
+    return Result(COMMAND, Verdict(Word.VOID, False, why, Exit.INVALID, step), list(guards), sections=told)
+
+
+def _step_of_guards(guards: Sequence[Checked]) -> str:
+    """What the guard asks for that says most of why there is no capture."""
+    chief = next((one for one in (TARGET_DIED, CUT_SHORT, THROWN_AWAY) if one.fired_in(guards)), None)
+    return remedy_as_step(chief.remedy) if chief is not None else UNPRIVILEGED
+
+
+def _step_of_recording(live: LiveFacts, verdict: Verdict) -> str:
+    """The next step where how it was recorded decides it; "" where it is the thread's.
+
+    What was found stopped behind the captures makes them say nothing of what a thread waits for; from outside
+    of the target's PID namespace nothing tells work from calls that block.
+    """
+    if live.obstacles:
+        return live.obstacles[0].fix
+    if live.nested and verdict.word == Word.UNDECIDED:
+        return f"{inside(live.target)}: from outside nothing tells work from calls that block"
+    return ""
 
 
 def recording_section(live: LiveFacts) -> dict[str, Any]:

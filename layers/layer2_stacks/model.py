@@ -30,6 +30,7 @@ class WaitKind(StrEnum):
 
     QUEUE = "queue"
     SELECT = "select"
+    CONDITION = "condition"
     LOCK = "lock"
     INTERPRETER = "interpreter lock"
     DEVICE = "device sync"

@@ -19,7 +19,7 @@ EMULATED = "sample_engine/emulated/host/"
 SHM_BROADCAST = "vllm/distributed/device_communicators/shm_broadcast.py"
 
 PYTHON_WAITS: dict[tuple[str, str], WaitKind] = {
-    ("wait", "threading.py"): WaitKind.LOCK,
+    ("wait", "threading.py"): WaitKind.CONDITION,
     ("acquire", "threading.py"): WaitKind.LOCK,
     ("__enter__", "threading.py"): WaitKind.LOCK,
     ("join", "threading.py"): WaitKind.LOCK,

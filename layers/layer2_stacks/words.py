@@ -45,12 +45,20 @@ def word_of(reading: Reading) -> Word:
         if on_cpu.high <= BUSY_LIMIT:
             return Word.BLOCKED
         return _running(reading) if on_cpu.low >= BUSY_LIMIT else Word.UNDECIDED
-    if reading.mode is Mode.GIL and reading.holds_lock is not None and reading.holds_lock.low >= BUSY_LIMIT:
+    if _keeps_the_lock(reading):
         return _running(reading)
     spread = idle is not None and not stands_out(map(_share, (*idle.lines, *idle.functions)))
     return (
         Word.NOTHING if spread and idle is not None and idle.waiting.high < BLOCKED_LIMIT else Word.UNDECIDED
     )
+
+
+def _keeps_the_lock(reading: Reading) -> bool:
+    """Whether it holds the interpreter's lock for half of its time: then it runs, where no capture without
+    --idle says so (of another PID namespace there is none)."""
+    held = reading.holds_lock
+    told = reading.on_cpu is None and reading.mode in (Mode.IDLE, Mode.GIL)
+    return told and held is not None and held.low >= BUSY_LIMIT
 
 
 def mostly_waits(reading: Reading) -> bool:
@@ -77,7 +85,8 @@ def stands_out(shares: Iterable[Share]) -> bool:
 def deciding(reading: Reading) -> tuple[Share, float]:
     """The share that the word hangs on, and the threshold that it is held against."""
     idle = reading.idle
-    if idle is not None and (mostly_waits(reading) or reading.on_cpu is None):
+    untimed = reading.on_cpu is None and not _keeps_the_lock(reading)
+    if idle is not None and (mostly_waits(reading) or untimed):
         return idle.waiting, BLOCKED_LIMIT
     return reading.on_cpu or reading.holds_lock or reading.main.waiting, BUSY_LIMIT
 

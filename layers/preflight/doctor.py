@@ -184,14 +184,14 @@ def _profiling(rights: Rights) -> Check:
 
 
 def _room(folder: Path) -> Iterator[Check]:
-    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    free = shutil.disk_usage(place).free
+    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))
+    free, writable = shutil.disk_usage(place).free, os.access(place, os.W_OK | os.X_OK)
     yield Check(
         name="disk space",
-        there=free >= DISK_BYTES,
-        seen=f"{free / GIB:.0f} GiB free at {place}",
-        costs="long captures: a full disk ends them",
-        remedy="name a folder on another disk with --investigation",
+        there=free >= DISK_BYTES and writable,
+        seen=f"{free / GIB:.0f} GiB free at {place}{'' if writable else ', where this user may not write'}",
+        costs="long captures: a full disk ends them" if writable else "nothing can be recorded there",
+        remedy=f"name a folder {'on another disk' if writable else 'of your own'} with --investigation",
     )
     shared = Path("/dev/shm")
     size = shutil.disk_usage(shared).total if shared.is_dir() else 0

@@ -86,7 +86,16 @@ def _guarded(step: Callable[[], int], arguments: Sequence[str]) -> Ended:
         _discard_stdout()
         return Ended(EXIT_PIPE_CLOSED)
     except Exception as fault:
+        if path := _refused(fault):
+            return _complained(Exit.USAGE, f"{path}: Permission denied: check it and the folders above it")
         return Ended(_unexpected(fault), f"{type(fault).__name__}: {fault}")
+
+
+def _refused(fault: Exception) -> str:
+    """The file that this user may not look into; "" where it was something else. Whoever reads /proc handles
+    that itself."""
+    path = str(fault.filename or "") if isinstance(fault, PermissionError) else ""
+    return "" if path.startswith("/proc/") else path
 
 
 def _complained(code: int, why: str) -> Ended:

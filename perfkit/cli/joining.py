@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,7 +51,7 @@ def _latest(investigation: Path, command: str) -> Run | None:
     from layers.evidence.store import Investigation
     from layers.evidence.verdict import Exit
 
-    if not investigation.is_dir():
+    if not os.path.isdir(investigation):  # nor one that may not be looked into
         return None
     try:
         with Investigation.open(investigation, create=False) as opened:

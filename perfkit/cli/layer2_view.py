@@ -157,6 +157,8 @@ def _show_others(thread: Entry, scopes: Sequence[Entry]) -> None:
 
 
 def _show_captures(captures: Sequence[Entry]) -> None:
+    if not captures:
+        return
     rows = [
         [
             _end_of(PurePath(c["file"]).name, NAME_CHARACTERS),

@@ -15,8 +15,10 @@ from layers.collectors.stacks.process_facts import ProcessFacts
 from layers.collectors.stacks.profiler import Profiler, Version
 
 STAGES = "without any such right perfkit stages reads the engine's own request events"
-CONTAINER = "in a container: docker run --cap-add SYS_PTRACE, in Kubernetes capabilities: add: [SYS_PTRACE]"
+ADDED = "docker run --cap-add SYS_PTRACE, in Kubernetes capabilities: add: [SYS_PTRACE]"
+CONTAINER = f"in a container: {ADDED}"
 SUDO = 'as root: sudo env "PATH=$PATH" perfkit layer2 --pid {}'
+OTHER = 'sudo {} env "PATH=$PATH" perfkit layer2 --pid {}'
 DESCENDANTS = 1
 ROOT = 0
 
@@ -74,8 +76,8 @@ def _rights(facts: ProcessFacts, rights: Rights) -> Iterator[Obstacle]:
         seen = "ptrace_scope is 3: the kernel lets nobody trace until it is booted anew"
         yield Obstacle(Obstacles.RIGHTS, seen, f"set kernel.yama.ptrace_scope below 3 at boot; {STAGES}")
     elif rights.may_trace:
-        return
-    elif facts.users != {rights.user}:
+        yield from _right_of_another_namespace(facts)
+    elif facts.users != {rights.user} or facts.groups != {rights.group}:
         yield Obstacle(Obstacles.RIGHTS, _whose(facts, rights), f"{_how(facts, rights)}; {STAGES}")
     elif rights.scope not in SAFE_SCOPES and rights.scope != DESCENDANTS:
         seen = f"ptrace_scope is {rights.scope}: only CAP_SYS_PTRACE may trace"
@@ -88,19 +90,37 @@ def _rights(facts: ProcessFacts, rights: Rights) -> Iterator[Obstacle]:
         yield Obstacle(Obstacles.RIGHTS, seen, f"{_how(facts, rights)}; {STAGES}")
 
 
+def _right_of_another_namespace(facts: ProcessFacts) -> Iterator[Obstacle]:
+    """CAP_SYS_PTRACE holds for the processes of perfkit's own user namespace, and of those below it."""
+    if facts.refused:
+        seen = (
+            f"process {facts.pid} may not be read, though perfkit has CAP_SYS_PTRACE: perfkit is in a user "
+            "namespace (a rootless container) and the process outside of it, or a security module forbids it"
+        )
+        fix = "run perfkit outside of that namespace, as the user of the process or as root"
+        yield Obstacle(Obstacles.RIGHTS, seen, f"{fix}; {STAGES}")
+
+
 def _whose(facts: ProcessFacts, rights: Rights) -> str:
-    users = ", ".join(map(str, sorted(facts.users)))
-    return f"process {facts.pid} is user {users}'s, perfkit runs as user {rights.user} without CAP_SYS_PTRACE"
+    what, theirs, ours = "user", facts.users, rights.user
+    if theirs == {ours}:
+        what, theirs, ours = "group", facts.groups, rights.group
+    named = ", ".join(map(str, sorted(theirs)))
+    return f"process {facts.pid} is {what} {named}'s, perfkit runs as {what} {ours} without CAP_SYS_PTRACE"
 
 
 def _how(facts: ProcessFacts, rights: Rights) -> str:
+    """The ways that there are: as whom it runs, unless that is root or perfkit's own user; as root."""
     if rights.user == ROOT:
         return f"give this root CAP_SYS_PTRACE ({CONTAINER})"
-    users = sorted(facts.users)
-    as_user = (
-        f"as that user: sudo -u '#{users[0]}' perfkit layer2 --pid {facts.pid}; " if len(users) == 1 else ""
-    )
-    return f"{as_user}{SUDO.format(facts.pid)}; {CONTAINER}"
+    as_root = f"{SUDO.format(facts.pid)} (the root of a container has that right with {ADDED})"
+    if len(facts.users) > 1 or len(facts.groups) > 1 or ROOT in facts.users:
+        return as_root
+    (user,), (group,) = facts.users, facts.groups
+    if (user, group) == (rights.user, rights.group):
+        return as_root
+    whom = f"-u '#{user}'" if user != rights.user else f"-u '#{user}' -g '#{group}'"
+    return f"as that user: {OTHER.format(whom, facts.pid)}; {as_root}"
 
 
 def scope_refused(facts: ProcessFacts, rights: Rights, said: str) -> Obstacle | None:

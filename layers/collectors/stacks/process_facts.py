@@ -65,6 +65,11 @@ class ProcessFacts:
         """Whether this user may look into it at all."""
         return self.is_python is not None
 
+    @property
+    def refused(self) -> bool:
+        """Whether the kernel refuses to show what it has mapped (its own threads map nothing)."""
+        return self.frameworks is None
+
 
 def read_facts(pid: int) -> ProcessFacts | None:
     """All of it; None where there is no such process (any more)."""
