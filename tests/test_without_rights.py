@@ -71,6 +71,16 @@ def test_doctor_tells_a_folder_that_may_not_be_written(perfkit: Perfkit, closed:
     assert "of your own" in room["remedy"]
 
 
+def test_doctor_tells_whose_process_may_not_be_looked_into(perfkit: Perfkit) -> None:
+    if os.getuid():
+        pytest.skip("only root can look as another user")
+    ran = perfkit("doctor", "--json", "--pid", str(os.getpid()))
+    checks = {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
+    service = checks["the service's processes"]
+    assert "of user 0 may not be looked into" in service["seen"] and "Layer 2" in service["costs"]
+    assert "as the same user or as root" in service["remedy"] and ran.returncode == 0
+
+
 def test_stacks_are_read_beside_an_investigation_that_may_not_be_looked_into(
     perfkit: Perfkit, closed: Path, capture: Path
 ) -> None:
@@ -93,7 +103,8 @@ def test_a_listener_of_another_user_is_invalid_and_names_him(perfkit: Perfkit) -
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ran = perfkit("layer2", "--port", str(listening.getsockname()[1]), "--no-record")
     assert (ran.returncode, ran.stdout) == (4, "")
-    assert "a process of user 0 listens on port" in ran.stderr and "name it with --pid" in ran.stderr
+    assert "a process of user 0 listens on port" in ran.stderr and ran.stderr.endswith("or as root\n")
+    assert "--pid" not in ran.stderr, "its stacks may not be read by that name either"
 
 
 def test_a_process_that_proc_hides_is_no_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def _unseen(named: str, port: int, others: Collection[int]) -> UsageError:
     users = " and ".join(map(str, sorted(others)))
     return NotPermitted(
         f"{named}: a process of user {users} listens on port {port}, and this user may not look into it: run "
-        "perfkit as that user or as root, or name it with --pid"
+        "perfkit as that user or as root"
     )
 
 

@@ -18,7 +18,7 @@ from layers.collectors.bounded import ProbeFailed, output_of
 from layers.collectors.gpu.emulated_block import find_blocks
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.gpu.inventory_model import NVML, Inventory
-from layers.collectors.processes import family_of_roots, gpu_files, scan
+from layers.collectors.processes import family_of_roots, gpu_files, read_process, scan
 from layers.collectors.rights import SCOPE_WORDS, Rights, read_rights
 from layers.collectors.servers import server_address, service_roots
 from layers.evidence.wording import counted
@@ -75,8 +75,14 @@ def _service(pids: Sequence[int], server: str | None) -> Iterator[Check]:
     closed = [pid for pid in found if gpu_files(pid) is None]
     device = ", on an emulated device (CPU)" if find_blocks(found) else ""
     said = f"{counted(len(found), 'process')} (first {min(found)}){device}"
-    refused = f"; {counted(len(closed), 'process')} may not be looked into" if closed else ""
+    refused = f"; {counted(len(closed), 'process')}{_whose(closed)} may not be looked into" if closed else ""
     yield missing(there=not closed, seen=said + refused)
+
+
+def _whose(pids: Sequence[int]) -> str:
+    """` of user 0`: as whom they could be."""
+    users = sorted({process.user for pid in pids if (process := read_process(pid)) is not None})
+    return f" of user {' and '.join(map(str, users))}" if users else ""
 
 
 def _gpu(inventory: Inventory) -> Iterator[Check]:
