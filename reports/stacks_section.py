@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from layers.evidence.wording import counted, first_few, pct
+from layers.layer1_gpu_busy.scopes import short_paths
+from layers.layer2_stacks.wording import frame_in, short_path
 from reports.model import Basis, Block, Cell, Column, Computed, Heading, Layer, Name, Paragraph, Table
 from reports.stacks_document import Entry, StackRun, stacks_strength
 from reports.stacks_figure import figure_stacks, kept_pictures
@@ -22,6 +24,8 @@ TITLES = {
     "gil": "Where it holds the interpreter's lock (--gil)",
     "unknown": "Where its ticks are (mode not told)",
 }
+TIMED = {"on_cpu": "on a CPU", "holds_lock": "with the lock"}
+"""What a line holds of the thread's time beside its looks: of a CPU, or of the interpreter's lock alone."""
 SHARE = (Column("share", numeric=True), Column("95 % interval"))
 
 
@@ -80,10 +84,11 @@ def _interval(share: Entry) -> str:
 
 def _lines(r: StackRun, scope: Entry) -> Table:
     shown = scope["leaves"][:LINES_SHOWN]
-    timed = any("on_cpu" in leaf for leaf in shown) and scope["mode"] == "idle"
+    held = next((name for name in TIMED if any(name in leaf for leaf in shown)), "")
+    timed = held if scope["mode"] == "idle" else ""
     columns = (
         *(Column("line"), Column("function"), *SHARE, Column("n", "ticks", numeric=True)),
-        *(Column("of all samples", numeric=True), *([Column("on a CPU", numeric=True)] if timed else [])),
+        *(Column("of all samples", numeric=True), *([Column(TIMED[timed], numeric=True)] if timed else [])),
         *(Column("waits for"), Column("mostly called from")),
     )
     left = len(scope["leaves"]) + scope["leaves_left_out"] - len(shown)
@@ -92,13 +97,13 @@ def _lines(r: StackRun, scope: Entry) -> Table:
     return Table(f"{TITLES[scope['mode']]}{more}", columns, rows, r.basis([scope]))
 
 
-def _line(leaf: Entry, timed: bool) -> tuple[Cell, ...]:
-    on_cpu = [pct(leaf["on_cpu"]["share"]) if "on_cpu" in leaf else "none seen"] if timed else []
+def _line(leaf: Entry, timed: str) -> tuple[Cell, ...]:
+    held = [pct(leaf[timed]["share"]) if timed in leaf else "none seen"] if timed else []
     callers = leaf.get("callers", [])
     return (
-        *(Name(leaf["where"]), Name(leaf["function"]), pct(leaf["share"]), _interval(leaf)),
-        *(f"{leaf['n']:,}", pct(leaf["of_all"]), *on_cpu, leaf.get("wait", "")),
-        Name(callers[0]["name"]) if callers else "",
+        *(Name(short_path(leaf["where"])), Name(leaf["function"]), pct(leaf["share"]), _interval(leaf)),
+        *(f"{leaf['n']:,}", pct(leaf["of_all"]), *held, leaf.get("wait", "")),
+        Name(frame_in(callers[0]["name"])) if callers else "",
     )
 
 
@@ -117,7 +122,7 @@ def _others(r: StackRun) -> Iterator[Table]:
             Name(s["scope"]),
             f"{s['ticks']:,}",
             pct(s["waiting"]["share"]),
-            Name(s["leaves"][0]["where"]) if s["leaves"] else "no frame",
+            Name(short_path(s["leaves"][0]["where"])) if s["leaves"] else "no frame",
         )
         for s in shown
     )
@@ -146,7 +151,7 @@ def _changed(r: StackRun, compared: Entry, title: str, sides: tuple[str, str]) -
     )
     rows = tuple(
         (
-            *(Name(c["where"]), Name(c["function"])),
+            *(Name(short_path(c["where"])), Name(c["function"])),
             *(f"{pct(c[side]['share'])} {_interval(c[side])}" for side in ("before", "after")),
             *(f"{100 * c['difference']:+.1f}", _interval(c), "yes" if c["clear"] else "no"),
         )
@@ -164,15 +169,16 @@ def _captures(r: StackRun) -> Iterator[Table]:
         *(Column("looks", "ticks", numeric=True), Column("samples", "samples", numeric=True)),
         *(Column("failed reads", "reads", numeric=True), Column("behind"), Column("counts")),
     )
-    rows = tuple(_capture(c) for c in r.captures)
+    names = short_paths(list(dict.fromkeys(str(c["file"]) for c in r.captures)))
+    rows = tuple(_capture(c, names[str(c["file"])]) for c in r.captures)
     basis = Basis(len(r.captures), "captures", "py-spy's files and what it said of them", r.artifacts)
     yield Table("Captures", columns, rows, basis)
 
 
-def _capture(c: Entry) -> tuple[Cell, ...]:
+def _capture(c: Entry, name: str) -> tuple[Cell, ...]:
     behind = f"{c['largest_lag_s']:.2f} s" if "largest_lag_s" in c else "no" if "lagged" in c else NOT_TOLD
     return (
-        *(Name(c["file"]), f"{c['mode']} ({c['mode_from']})", f"{c['ticks']:,}"),
+        *(Name(name), f"{c['mode']} ({c['mode_from']})", f"{c['ticks']:,}"),
         f"{c['expected_ticks']:,}" if "expected_ticks" in c else NOT_TOLD,
         f"{c['samples']:,}",
         f"{c['errors']:,}" if "errors" in c else NOT_TOLD,

@@ -84,3 +84,15 @@ def test_the_wait_for_a_cpu_stands_beside_its_time_and_ten_ticks_make_no_table(
     assert "10 ticks where it holds the interpreter's lock (--gil): too few for its lines" in words
     assert "batch.py:31" not in words and "sampler.py:88" in words
     assert "PK234" in words and "ruled out" not in words
+
+
+def test_long_paths_lose_whole_folders_and_the_lock_has_its_own_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = "/home/me/work/tree/engine/server/channel.py"
+    of = stack(f"Link.run {own} 9;wait_for /home/me/work/tree/engine/emulated/host/waiting.py 61", 499)
+    show_layer2(judge([*captures(3, of), *captures(3, of, mode=Mode.GIL)]))
+    out, _ = capsys.readouterr()
+    assert "…/host/waiting.py:61" in out and "…/engine/server/channel.py:9" in out
+    assert "…mulated" not in out and "/home/me" not in out
+    assert " lock " in out.split("n = ")[0] and "on CPU" not in out

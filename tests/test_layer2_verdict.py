@@ -291,6 +291,22 @@ def test_the_lock_alone_does_not_say_that_a_line_blocks() -> None:
     assert line_advice(watched(3, stack(BURN, 400), mode=Mode.GIL)).startswith("it holds the lock there for")
 
 
+def test_what_a_line_holds_of_the_lock_is_not_called_its_cpu() -> None:
+    """As from outside of a PID namespace, where no capture without --idle is made."""
+    locked = watched(3, stack(FULL, 20), stack(BURN, 250), mode=Mode.GIL)
+    result = judge([*watched(3, stack(BURN, 499)), *locked])
+    idle = next(scope for scope in result.sections["scopes"] if scope["mode"] == "idle")
+    (burn,) = idle["leaves"]
+    assert "on_cpu" not in burn and round(burn["holds_lock"]["share"], 3) == 0.501
+    (running,) = [m for m in result.measurements if m.name.startswith("running_share") and "burn" in m.name]
+    assert "its ticks with --gil over all looks" in running.method
+    with_cpu = judge(
+        [*watched(3, stack(BURN, 499)), *locked, *watched(3, stack(BURN, 400), mode=Mode.ACTIVE)]
+    )
+    (burn,) = next(scope for scope in with_cpu.sections["scopes"] if scope["mode"] == "idle")["leaves"]
+    assert "holds_lock" not in burn and round(burn["on_cpu"]["share"], 3) == 0.802
+
+
 def beside_a_still_pool(main: int) -> list[Stack]:
     """A main thread with so many looks at work, and a pool in `queue.SimpleQueue.get`, which is C."""
     work = [stack("main /srv/a/m.py 1;step /srv/a/m.py 9", main)]

@@ -45,11 +45,13 @@ def section(report: Report) -> Layer:
     return layer
 
 
+def table(report: Report, title: str) -> Table:
+    blocks = unfolded(section(report).blocks)
+    return next(b for b in blocks if isinstance(b, Table) and b.title.startswith(title))
+
+
 def rows(report: Report, title: str) -> list[list[str]]:
-    found = next(
-        b for b in unfolded(section(report).blocks) if isinstance(b, Table) and b.title.startswith(title)
-    )
-    return [[str(getattr(cell, "text", cell)) for cell in row] for row in found.rows]
+    return [[str(getattr(cell, "text", cell)) for cell in row] for row in table(report, title).rows]
 
 
 @pytest.fixture
@@ -81,6 +83,27 @@ def test_lines_have_their_share_interval_and_that_of_all_samples(report: Report)
     ]
     assert second[0] == "engine.py:14" and second[6] == "19.0 %"
     assert rows(report, "Where it is on a CPU")[0][2] == "100.0 %"
+
+
+def test_the_lock_alone_is_no_cpu(tmp_path: Path) -> None:
+    idle = [written(tmp_path, f"idle_{n}.raw", *IDLE) for n in range(3)]
+    lock = [written(tmp_path, f"gil_{n}.raw", *ACTIVE) for n in range(3)]
+    report = reported(tmp_path, *idle, *lock, "--mode", "gil=gil_*")
+    columns = [column.title for column in table(report, "Where it is at all looks").columns]
+    assert "with the lock" in columns and "on a CPU" not in columns
+    assert rows(report, "Where it is at all looks")[1][6] == "19.0 %"
+
+
+def test_paths_are_from_the_package_on_and_captures_by_their_file(tmp_path: Path) -> None:
+    own, site = (
+        "/home/me/src/engine/stages/staging.py",
+        "/opt/lib/python3.11/site-packages/torch/cuda/streams.py",
+    )
+    looks = written(tmp_path, "one.raw", stack(f"run {own} 9;synchronize {site} 227", 499))
+    report = reported(tmp_path, looks, "--mode", "idle")
+    (line,) = rows(report, "Where it is at all looks")
+    assert (line[0], line[-1]) == ("torch/cuda/streams.py:227", "run (…/engine/stages/staging.py:9)")
+    assert rows(report, "Captures")[0][0] == "one.raw"
 
 
 def test_other_threads_and_left_out_captures_are_listed(report: Report) -> None:

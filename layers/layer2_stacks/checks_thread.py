@@ -14,6 +14,7 @@ from layers.layer2_stacks.facts import CaptureFacts, Facts
 from layers.layer2_stacks.flags import GIL, IDLE
 from layers.layer2_stacks.kernel_cpu import core_wait, kernel_share, running_share
 from layers.layer2_stacks.model import Row, WaitKind
+from layers.layer2_stacks.wording import frame_in, short_path
 from layers.layer2_stacks.words import BLOCKED_LIMIT, STANDS_OUT, deciding, poorest
 from parsers.stack_model import Frame
 
@@ -112,7 +113,7 @@ def _shares(shares: Sequence[float]) -> str:
 
 def several_callers(facts: Facts) -> Outcome:
     found = [row for row in facts.main.lines[:LOOKED_AT] if _has_several_callers(row)]
-    said = [f"{row.where}: {_callers(row)}" for row in found]
+    said = [f"{short_path(row.where)}: {_callers(row)}" for row in found]
     return Outcome(bool(found), first_few(said) or "no line that stands out has several callers")
 
 
@@ -122,7 +123,7 @@ def _has_several_callers(row: Row) -> bool:
 
 
 def _callers(row: Row) -> str:
-    return ", ".join(f"{part.hits} from {part.name}" for part in row.callers[:2])
+    return ", ".join(f"{part.hits} from {frame_in(part.name)}" for part in row.callers[:2])
 
 
 def wrong_process(facts: Facts) -> Outcome | None:
@@ -182,7 +183,8 @@ def work_or_wait(facts: Facts) -> Outcome | None:
         return None
     unseen = reading.on_cpu is None and top.wait is None and not top.native
     return Outcome(
-        unseen, f"{top.where} ({pct(top.share.value)}): whether it works or blocks there is not seen"
+        unseen,
+        f"{short_path(top.where)} ({pct(top.share.value)}): whether it works or blocks there is not seen",
     )
 
 

@@ -47,8 +47,9 @@ def thread_measurements(reading: Reading, artifacts: Sequence[Artifact]) -> Iter
         yield _measured(reading, HOLDS_LOCK, reading.holds_lock, "ticks with --gil over all looks", artifacts)
     for row in main.lines[:LINES_MEASURED]:
         yield _measured(reading, leaf_name(key_of(row)), row.share, of, artifacts)
+    by = "its ticks over all looks" if reading.on_cpu is not None else "its ticks with --gil over all looks"
     for key, share in list(reading.lines.items())[:LINES_MEASURED]:
-        yield _measured(reading, cpu_name(key), share, "its ticks over all looks", artifacts)
+        yield _measured(reading, cpu_name(key), share, by, artifacts)
 
 
 def _measured(

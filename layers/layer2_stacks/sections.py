@@ -97,6 +97,7 @@ def _thread(reading: Reading) -> dict[str, Any]:
 def _scope(scope: ScopeAnalysis, of: StackAnalysis, reading: Reading | None) -> dict[str, Any]:
     chosen = reading is not None and reading.scopes.get(of.mode) is scope
     running = reading.lines if reading is not None and chosen else {}
+    of_lock = reading is not None and reading.on_cpu is None
     leaves = scope.lines[: LEAVES if chosen else LEAVES_OF_OTHERS]
     return {
         "scope": scope.scope.name,
@@ -116,23 +117,24 @@ def _scope(scope: ScopeAnalysis, of: StackAnalysis, reading: Reading | None) -> 
         "waiting": share_entry(scope.waiting),
         "waits": [{"for": part.name, "n": part.hits} for part in scope.waits],
         "smallest_visible": scope.smallest_visible,
-        "leaves": [_row(row, running) for row in leaves],
+        "leaves": [_row(row, running, of_lock=of_lock) for row in leaves],
         "leaves_left_out": len(scope.lines) - len(leaves),
         "functions": [_row(row, {}) for row in scope.functions[:ROLL_UPS]] if chosen else [],
         "packages": [_row(row, {}) for row in scope.packages[:ROLL_UPS]] if chosen else [],
     }
 
 
-def _row(row: Row, running: Mapping[RowKey, Share]) -> dict[str, Any]:
-    """`n` counts the ticks that the share is of; `on_cpu` is what the line holds of the thread's time."""
-    on_cpu = running.get((row.where, row.function))
+def _row(row: Row, running: Mapping[RowKey, Share], *, of_lock: bool = False) -> dict[str, Any]:
+    """`n` counts the ticks that the share is of; `on_cpu` (`holds_lock` where only that was recorded) is what
+    the line holds of the thread's time."""
+    held = running.get((row.where, row.function))
     entry = {
         "where": row.where,
         "function": row.function,
         **share_entry(row.share),
         "of_all": row.of_all,
         "wait": str(row.wait) if row.wait else None,
-        "on_cpu": share_entry(on_cpu) if on_cpu else None,
+        "holds_lock" if of_lock else "on_cpu": share_entry(held) if held else None,
         "callers": _parts(row.callers),
         "native": _parts(row.native),
         "merges": _parts(row.merges),

@@ -12,7 +12,7 @@ from typing import Any
 from layers.evidence.finding import FindingKind
 from layers.evidence.result import Result
 from layers.evidence.wording import counted, first_few, pct
-from layers.layer2_stacks.wording import place
+from layers.layer2_stacks.wording import frame_in, place
 from layers.layer2_stacks.words import STANDS_OUT
 from perfkit.cli import output
 from perfkit.cli.joining import show_joined
@@ -29,6 +29,8 @@ from perfkit.cli.result_view import (
 Entry = Mapping[str, Any]
 LINES_SHOWN, CAPTURES_SHOWN, THREADS_SHOWN, LOST_SHOWN, LOOKS_SHOWN = 8, 9, 6, 3, 3
 WHERE_CHARACTERS, BESIDE_CPU_CHARACTERS, NAME_CHARACTERS, CALLER_CHARACTERS = 38, 29, 24, 50
+TIMED = {"on_cpu": "on CPU", "holds_lock": "lock"}
+"""What a line holds of the thread's time beside its looks: of a CPU, or of the interpreter's lock alone."""
 WAITS_EXPLAINED = 2
 """Lines that wait, whose callers are named: whom a wait serves is not seen on its own line."""
 HEADS = {
@@ -93,21 +95,23 @@ def _bounds(share: Entry) -> str:
 def _show_lines(scope: Entry) -> None:
     """The first lines; what share of all samples they would be stands beside their own."""
     leaves = scope["leaves"][:LINES_SHOWN]
-    on_cpu = any("on_cpu" in leaf for leaf in leaves) and scope["mode"] == "idle"
-    head = [HEADS[scope["mode"]], "share", "95 %", "of all", *(["on CPU"] if on_cpu else []), "waits for"]
+    timed = next((name for name in TIMED if any(name in leaf for leaf in leaves)), "")
+    beside = bool(timed) and scope["mode"] == "idle"
+    time = [TIMED[timed]] if beside else []
+    head = [HEADS[scope["mode"]], "share", "95 %", "of all", *time, "waits for"]
     rows = [
         [
-            _where(leaf, BESIDE_CPU_CHARACTERS if on_cpu else WHERE_CHARACTERS),
+            _where(leaf, BESIDE_CPU_CHARACTERS if beside else WHERE_CHARACTERS),
             pct(leaf["share"]),
             _bounds(leaf),
             pct(leaf["of_all"]),
-            *([pct(leaf["on_cpu"]["share"]) if "on_cpu" in leaf else "-"] if on_cpu else []),
+            *([pct(leaf[timed]["share"]) if timed in leaf else "-"] if beside else []),
             leaf.get("wait", ""),
         ]
         for leaf in leaves
     ]
     output.line()
-    output.show(output.table(head, rows, right=[1, 3, 4] if on_cpu else [1, 3]))
+    output.show(output.table(head, rows, right=[1, 3, 4] if beside else [1, 3]))
     captures = sum(1 for n in scope["ticks_by_capture"] if n)
     left = len(scope["leaves"]) + scope["leaves_left_out"] - len(leaves)
     more = f"; {counted(left, 'line')} more (--json)" if left else ""
@@ -115,7 +119,7 @@ def _show_lines(scope: Entry) -> None:
     n = f"{counted(scope['ticks'], 'tick')}, {counted(captures, 'capture')}"
     output.paragraph("", f"n = {n}; {seen}{more}")
     for leaf in (leaf for leaf in leaves[:WAITS_EXPLAINED] if "wait" in leaf and leaf["callers"]):
-        callers = (f"{_end_of(one['name'], CALLER_CHARACTERS)} {one['n']:,}" for one in leaf["callers"])
+        callers = (f"{_caller(one['name'])} {one['n']:,}" for one in leaf["callers"])
         output.paragraph("for", f"{PurePath(leaf['where']).name} is called by {first_few(callers)} (ticks)")
 
 
@@ -129,7 +133,11 @@ def _show_too_few(scope: Entry) -> None:
 
 def _where(leaf: Entry, characters: int = WHERE_CHARACTERS) -> str:
     """The end of a long path: the file and line say more than the folders."""
-    return _end_of(place(leaf["where"], leaf["function"]), characters)
+    return _end_of(place(leaf["where"], leaf["function"], characters), characters)
+
+
+def _caller(name: str) -> str:
+    return _end_of(frame_in(name, room=CALLER_CHARACTERS), CALLER_CHARACTERS)
 
 
 def _end_of(text: str, characters: int) -> str:
