@@ -32,8 +32,8 @@ from reports.figure_style import (
 
 ROW_INCHES, FRAME_INCHES = 0.34, 1.2
 NAME_CHARACTERS = 30
-TITLE_CHARACTERS = 44
-"""Of a line of a panel's title; two panels stand side by side."""
+TITLE_CHARACTERS, TITLE_LINES = 88, 2
+"""Of the lines of all titles, which stand side by side; of one panel or two as much as half of it."""
 WAITS, WORKS = ORANGE, BLUE
 TEXT_ROOM = 0.3
 """Of a panel's width, for the number behind the longest interval."""
@@ -45,20 +45,20 @@ def draw_stacks(data: LeafPanels, title: str, about: str) -> Figure:
     figure = canvas(FRAME_INCHES + len(data.lines) * ROW_INCHES, title, about)
     row = figure.subplots(1, len(data.panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(row, data.panels, strict=True):
-        _panel(axes, panel)
+        _panel(axes, panel, TITLE_CHARACTERS // max(2, len(data.panels)))
     row[0].set_yticks(range(len(data.lines)), [label(name, NAME_CHARACTERS) for name in data.lines])
     row[0].set_ylim(len(data.lines) - 0.5, -0.5)
     figure.legend(handles=list(_keys(data)), loc="outside lower left", ncols=4, frameon=False)
     return figure
 
 
-def _panel(axes: Axes, panel: LeafPanel) -> None:
+def _panel(axes: Axes, panel: LeafPanel, characters: int) -> None:
     longest = max((bar.high for bar in panel.bars if bar), default=0.0)
     axes.set_xlim(0, max(longest, SMALLEST_AXIS) * (1 + TEXT_ROOM))
     for y, bar in enumerate(panel.bars):
         _bar(axes, y, bar)
     axes.axvline(panel.smallest_visible, color=GREY, linewidth=1, linestyle=(0, (4, 2)))
-    title = f"{label(panel.title, TITLE_CHARACTERS, 1)}\n{label(panel.n, TITLE_CHARACTERS, 1)}"
+    title = f"{label(panel.title, characters, TITLE_LINES)}\n{label(panel.n, characters, 1)}"
     axes.set_title(title, fontsize=SMALL_POINTS, loc="left")
     percent_axis(axes)
     axes.locator_params(axis="x", nbins=5)

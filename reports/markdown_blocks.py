@@ -127,7 +127,9 @@ class BlockRenderer:
         return f"{text}\n{code_block(block.command)}" if block.command else text
 
     def _table(self, block: Table, shared: Sequence[Artifact]) -> str:
-        headers = [inside(f"{c.title} ({c.unit})" if c.unit else c.title) for c in block.columns]
+        headers = [
+            inside(f"{c.title} ({c.unit})" if c.unit not in ("", c.title) else c.title) for c in block.columns
+        ]
         right = [number for number, column in enumerate(block.columns) if column.numeric]
         rows = [[self._cell(cell) for cell in row] for row in block.rows]
         basis = self.basis(block.basis, shared)

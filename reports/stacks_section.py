@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer1_gpu_busy.scopes import short_paths
 from layers.layer2_stacks.wording import frame_in, short_path
+from layers.layer2_stacks.words import STANDS_OUT
 from reports.model import Basis, Block, Cell, Column, Computed, Heading, Layer, Name, Paragraph, Table
 from reports.stacks_document import Entry, StackRun, stacks_strength
 from reports.stacks_figure import figure_stacks, kept_pictures
@@ -49,10 +50,11 @@ def _run(r: StackRun) -> Iterator[Block]:
         yield Paragraph("No stacks", why, Computed(f"perfkit layer2, run {r.run.id}; no capture counts"))
     else:
         yield _thread(r, thread)
-        if figure := figure_stacks(r.chosen, r.basis(r.chosen), f"run{r.run.id}-stacks"):
+        enough = [scope for scope in r.chosen if not _too_few(scope, thread)]
+        if figure := figure_stacks(enough, r.basis(enough), f"run{r.run.id}-stacks"):
             yield figure
         yield from kept_pictures(r.run.document, r.basis(r.chosen), f"run{r.run.id}")
-        yield from (_lines(r, scope) for scope in r.chosen)
+        yield from (_lines(r, scope) if scope in enough else _few(r, scope) for scope in r.chosen)
         yield from _others(r)
         yield from _changes(r)
     yield from _captures(r)
@@ -80,6 +82,17 @@ def _thread(r: StackRun, thread: Entry) -> Paragraph:
 
 def _interval(share: Entry) -> str:
     return f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}]"
+
+
+def _too_few(scope: Entry, thread: Entry) -> bool:
+    """Of a mode beside the verdict's: a table of single ticks would look like one of shares."""
+    return bool(scope["mode"] != thread["mode"] and scope["smallest_visible"] > STANDS_OUT)
+
+
+def _few(r: StackRun, scope: Entry) -> Paragraph:
+    least = f"one below {100 * scope['smallest_visible']:.2g} % would not have been seen"
+    said = f"{counted(scope['ticks'], 'tick')}, too few for shares of its lines: {least}."
+    return Paragraph(TITLES[scope["mode"]], said, r.basis([scope]))
 
 
 def _lines(r: StackRun, scope: Entry) -> Table:

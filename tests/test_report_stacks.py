@@ -94,6 +94,17 @@ def test_the_lock_alone_is_no_cpu(tmp_path: Path) -> None:
     assert rows(report, "Where it is at all looks")[1][6] == "19.0 %"
 
 
+def test_single_ticks_of_a_mode_beside_the_verdicts_are_no_table_and_no_panel(tmp_path: Path) -> None:
+    idle = [written(tmp_path, f"idle_{n}.raw", *IDLE) for n in range(3)]
+    lock = written(tmp_path, "gil.raw", stack(f"{LOOP};burn engine.py 14", 4))
+    report = reported(tmp_path, *idle, lock, "--mode", "gil=gil*")
+    page = render(report, lambda figure: figure.name)
+    assert "4 ticks, too few for shares of its lines: one below 53 % would not have been seen" in page
+    (data,) = [figure.data for figure in report.figures if isinstance(figure.data, LeafPanels)]
+    assert len(data.panels) == 1 and faults(report) == []
+    assert "| samples |" in page and "samples (samples)" not in page
+
+
 def test_paths_are_from_the_package_on_and_captures_by_their_file(tmp_path: Path) -> None:
     own, site = (
         "/home/me/src/engine/stages/staging.py",
