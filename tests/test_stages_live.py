@@ -106,6 +106,20 @@ def test_pk419_a_server_that_works_and_writes_nothing_is_void(capsys: pytest.Cap
     assert "PK418" not in [g["code"] for g in made["guards"]]
 
 
+def test_the_folder_that_a_server_writes_into_is_perfkits_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever owns it may remove what a server of another user leaves in it."""
+    before: list[bool] = []
+
+    def start(body: Any) -> Page:
+        before.append(Path(body["event_dir"]).is_dir())
+        some(Path(body["event_dir"]))
+        return {"run_id": body["run_id"]}
+
+    with control_server({**omni(some, **{"GET /metrics": BUSY_PAGE}), START: start}) as server:
+        code, _, _ = profile(capsys, server, "--no-record")
+    assert (before, code) == ([True], 0)
+
+
 def test_files_that_are_elsewhere_are_pointed_at(capsys: pytest.CaptureFixture[str]) -> None:
     with control_server(omni(lambda _: None)) as server:
         code, made, err = profile(capsys, server, "--no-record")

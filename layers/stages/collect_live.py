@@ -176,7 +176,10 @@ def record_events(
 
     ServerCallFailed where the server does not record, InvalidMeasurement where its files are not here.
     """
-    events = events.absolute() if events is not None else folder / "events"
+    if events is None:  # ours, so that we may remove what a server of another user writes there
+        events = folder / "events"
+        events.mkdir(parents=True, exist_ok=True)
+    events = events.absolute()
     window = Window(adapter, roots, folder)
     if load is not None:
         load.warm_up(lambda: not told.is_set())
