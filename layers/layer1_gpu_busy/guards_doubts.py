@@ -14,6 +14,7 @@ from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards_torn import TORN_GUARDS
+from layers.layer1_gpu_busy.guards_units import UNIT_GUARDS
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepTime
 from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE, SHARED_TOLERANCE
@@ -363,4 +364,5 @@ DOUBT_GUARDS: tuple[Guard[TraceFacts], ...] = (
     WHOLE_MICROSECONDS,
     TORN_PAIRS,
     *TORN_GUARDS,
+    *UNIT_GUARDS,
 )

@@ -75,7 +75,8 @@ class DeviceBusy:
     at most three, the longest first; `processes` counts the process ids that the operations are filed under
     (0: not known). `drained_steps_ratio` is the device-op ratio from the first ProfilerStep to
     the end of the last one or of the work launched in them, whichever is later: the host may run ahead.
-    Of `ids` correlation ids, `shared_ids` name several launches, as no single process makes them."""
+    Of `ids` correlation ids, `shared_ids` name several launches, as no single process makes them.
+    `short_kernels` counts kernels that are shorter than any device makes them."""
 
     device: int
     device_name: str
@@ -94,6 +95,7 @@ class DeviceBusy:
     streams: tuple[StreamBusy, ...]
     shared_ids: int = 0
     ids: int = 0
+    short_kernels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,8 @@ class LaunchCoverage:
 
 @dataclass(frozen=True, slots=True)
 class LostLaunches:
-    """Stretches of a trace from which launches are gone (`lost_launches.py`), and how many operators have
-    lost theirs there. `launching` operators of the trace hold a launch.
-    """
+    """Stretches from which launches are gone (`lost_launches.py`), and how many operators lost theirs there.
+    `launching` operators of the trace hold a launch."""
 
     launching: int
     operators: int
