@@ -107,7 +107,7 @@ def test_the_terminal_says_how_the_export_was_made_and_what_threads_waited_in(
 def test_a_device_that_only_copies_is_not_sent_to_its_kernels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export = steady(100)
+    export = steady(200)
     for number in range(OPERATIONS):
         export.memcpy(1_000_200 + PERIOD_NS * number, 9_700)
     verdict = document(capsys, str(export.write(tmp_path / "export.sqlite")))["verdict"]
