@@ -9,6 +9,7 @@ from layers.layer1_gpu_busy.busy import busy_time, measure_busy
 from layers.layer1_gpu_busy.findings import ncu_command, top_kernel_advice
 from layers.layer1_gpu_busy.kernels import kernel_table
 from layers.layer1_gpu_busy.model import DeviceAnalysis
+from layers.layer1_gpu_busy.next_steps import DEVICE_BOUND
 from layers.layer1_gpu_busy.replays import check_replays
 from tests.builders import Op, copy_to_host, kernel, ops_of, trace_of
 
@@ -60,7 +61,7 @@ def test_a_device_that_ran_copies_alone_has_no_command() -> None:
     assert ncu_command(device(copy_to_host(0, 10))) is None
 
 
-def test_without_a_kernel_table_the_advice_says_how_to_get_one() -> None:
+def test_without_a_kernel_table_the_advice_names_no_kernel() -> None:
     bare = device(kernel(0, 10))
-    assert "without --busy-only" in top_kernel_advice(DeviceAnalysis(bare.busy, bare.replays))
+    assert top_kernel_advice(DeviceAnalysis(bare.busy, bare.replays)) == DEVICE_BOUND
     assert top_kernel_advice(bare).endswith("the ncu command of kernel (100.0 % of busy time)")
