@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parsers.byte_search import find_all
-from parsers.chrome_event import EVENTS, EXACT_EVENTS, NOT_JSON, Event, ExactEvent, require_utf8
+from parsers.chrome_event import EVENTS, EXACT_EVENTS, Event, ExactEvent, require_utf8
 from parsers.chrome_layout import NESTED_LIST
 from parsers.chrome_numbers import exact_nanoseconds, to_nanoseconds
 from parsers.chrome_parts import Parts
 from parsers.chrome_rows import Convert, add_rows
 from parsers.chrome_salvage import Bearing, salvage
+from parsers.not_json import NOT_JSON
 
 
 class NeedsSequential(Exception):

@@ -59,9 +59,6 @@ class ExactEvent(_Common, gc=False):
     dur: Any = None
 
 
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for a text that is not what it should be."""
-
 EVENTS = msgspec.json.Decoder(list[Event])
 EXACT_EVENTS = msgspec.json.Decoder(list[ExactEvent], float_hook=Decimal)
 

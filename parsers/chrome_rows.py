@@ -16,11 +16,12 @@ import numpy as np
 
 from parsers.chrome_categories import DEVICE_KINDS, ROLE_OF, Role, for_busy_ratio
 from parsers.chrome_columns import Chunk, Column
-from parsers.chrome_event import NO_TEXT, NOT_JSON, Event, ExactEvent
+from parsers.chrome_event import NO_TEXT, Event, ExactEvent
 from parsers.chrome_lacking import Lack
 from parsers.chrome_numbers import BAD_NS, MISSING_NS, exact_nanoseconds, whole_number, whole_numbers
 from parsers.chrome_parts import Fault, OpenRange, Parts
 from parsers.chrome_unmeasured import UNNAMED_DEVICE
+from parsers.not_json import NOT_JSON
 from parsers.trace_model import (
     I64,
     NO_CORRELATION,

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from parsers.chrome_event import EXACT_EVENTS, NOT_JSON, ExactEvent, require_utf8
+from parsers.chrome_event import EXACT_EVENTS, ExactEvent, require_utf8
 from parsers.chrome_layout import BOUNDARY, EVENT_START, SPACE, STRAY_BRACKET
 from parsers.chrome_lenient import repaired_events
 from parsers.chrome_lost import events_in, may_hold_device_work, speaks_for_itself
 from parsers.loss import Loss
+from parsers.not_json import NOT_JSON
 
 EVENT_LIMIT_BYTES = 8 << 20
 """No event is longer: text without an end by then is damage. The longest real one seen is under 1 MB."""

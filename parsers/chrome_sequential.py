@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from parsers.chrome_around import AROUND_LIMIT_BYTES
 from parsers.chrome_block import BlockDecoder, Reading
-from parsers.chrome_event import NOT_JSON
 from parsers.chrome_layout import explain_no_events, find_events, last_boundary
 from parsers.chrome_parts import Parts
 from parsers.chrome_salvage import EVENT_LIMIT_BYTES, Bearing
 from parsers.loss import Loss
+from parsers.not_json import NOT_JSON
 from parsers.text_stream import TextStream
 
 PIECE_BYTES = 2 << 20

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from parsers.loss import Loss
+from parsers.not_json import NOT_JSON
 from parsers.nsys_file import NsysFile, Row
 from parsers.nsys_times import FARTHEST_NS
 from parsers.sampled_cells import is_plain
@@ -223,7 +224,7 @@ def _decoded(data: object) -> dict[str, object] | None:
     """A JSON object; None for anything else, and for one that is nested too deep."""
     try:
         return msgspec.json.decode(str(data), type=dict[str, object])
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         return None
 
 

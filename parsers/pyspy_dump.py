@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from parsers.errors import UnreadableInput
+from parsers.not_json import NOT_JSON
 from parsers.stack_model import Frame
 
 
@@ -43,7 +44,7 @@ def parse_dump(text: bytes, source: str) -> tuple[DumpedThread, ...]:
     """The threads. UnreadableInput, naming `source`, where the text is no dump."""
     try:
         threads = msgspec.json.decode(text, type=list[_Thread])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{source}: no dump of py-spy: {error}") from error
     return tuple(map(_thread, threads))
 

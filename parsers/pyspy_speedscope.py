@@ -17,6 +17,7 @@ import msgspec
 
 from parsers.errors import UnreadableInput
 from parsers.loss import Loss
+from parsers.not_json import NOT_JSON
 from parsers.pyspy_grammar import read_header
 from parsers.stack_model import Frame, ProcessName, RecordedStacks, Stack, ThreadName
 from parsers.text_stream import READ_BYTES, TextStream, open_text
@@ -96,7 +97,7 @@ def _all_text(path: str, stream: TextStream) -> bytes:
 def _decode(path: str, text: bytes) -> _Document:
     try:
         return msgspec.json.decode(text, type=_Document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{path}: no speedscope file, or a damaged one: {error}") from error
 
 

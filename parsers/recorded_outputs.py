@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -133,12 +134,25 @@ def ids_payload(kind: Kind, values: Any) -> Payload:
     return Payload(kind, found.astype("<i8").tobytes(), "<i8", found.shape)
 
 
+NO_ARRAY = (
+    *(ValueError, EOFError, OSError, MemoryError, OverflowError, RecursionError, SyntaxError, TypeError),
+    TokenError,
+)
+"""What numpy raises for a head that is damaged, or that promises more than there is."""
+
+
 def _array(data: bytes, path: str) -> Payload:
-    """An .npy file; objects in it are never unpickled."""
+    """An .npy file; objects in it are never unpickled, and an archive of arrays is none."""
+    if not data.startswith(np.lib.format.MAGIC_PREFIX):
+        raise UnreadableInput(f"{path}: no array that can be read: it is no .npy file")
     try:
         found = np.load(BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except NO_ARRAY as error:
         raise UnreadableInput(f"{path}: no array that can be read: {error}") from error
+    if found.dtype.names is not None:
+        raise UnreadableInput(
+            f"{path}: an array of records: save each of their fields as an array of its own"
+        )
     return Payload(Kind.ARRAY, np.ascontiguousarray(found).tobytes(), found.dtype.str, found.shape)
 
 

@@ -76,7 +76,8 @@ def arm_b(rates: Sequence[float | Sequence[float]] | None = None, by: float = 1.
 
 
 def again(rates: Sequence[float] = (100.0, 100.6, 99.7, 100.2)) -> Recorded:
-    return recorded(Arm.AGAIN, rates)
+    """Of the configuration of A."""
+    return recorded(Arm.AGAIN, rates, facts={"tool": "t", "mode": "a"})
 
 
 def analysed(

@@ -29,7 +29,7 @@ from layers.layer4_ab.model import Arm
 from layers.layer4_ab.run_experiment import TOLD, run_experiment
 from layers.preflight.facts import Section
 from layers.preflight.snapshot import Snapshot
-from parsers.errors import UsageError
+from parsers.errors import StoreError, UsageError
 from perfkit import __version__
 from perfkit.cli.app import main
 from reports.lint import faults
@@ -259,3 +259,57 @@ def test_what_cannot_be_run_is_one_line(
 def test_nothing_to_go_on_with_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ab", "--resume", "--investigation", str(tmp_path)]) == 2
     assert "no A/B in" in capsys.readouterr().err
+
+
+def test_an_experiment_goes_on_with_what_was_declared_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    place = ["--investigation", str(tmp_path / "inv")]
+    arms = ("--launch", command, "--set", "work=5", "--vs", "work=6", "--pairs", "1")
+    main(["ab", *arms, *COMMON, *place, "--margin", "50", "--ran", "mode"])
+    made = document(capsys)
+    main(["ab", "--resume", "--json", *place])
+    again = document(capsys)
+    assert again["question"] == made["question"] and again["treatment"]["evidence"]
+    main(["ab", "--resume", "--json", *place, "--margin", "5"])
+    assert document(capsys)["question"]["margin"] == 0.05
+
+
+def test_a_run_whose_last_look_was_not_written_does_not_stand(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk, or at a kill between the beginning of the file and its end."""
+    made, folder = experiment(command), tmp_path / "ab"
+    write_bytes = Path.write_bytes
+
+    def torn(path: Path, data: bytes) -> int:
+        if path.stem != "after":
+            return write_bytes(path, data)
+        write_bytes(path, data[:20])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", torn)
+        with pytest.raises(StoreError, match="No space left"):
+            ran(folder, made)
+    assert [key.number for key in left_to_run(folder, made)] == [1, 2]
+    assert ran(folder, made)[0] == "" and read_arms(folder, made)[Arm.A].rounds
+
+
+def test_data_that_changed_before_it_went_on_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    data, place = tmp_path / "asked.jsonl", ["--investigation", str(tmp_path / "inv")]
+    lines = [f'{{"text": "question {n} of some words"}}\n' for n in range(30)]
+    data.write_text("".join(lines))
+    arms = ("--launch", command, "--set", "work=5", "--vs", "work=6", "--pairs", "1", "--data", str(data))
+    main(["ab", *arms, *COMMON, *place])
+    assert document(capsys)["verdict"]["word"] != "invalid"
+    (folder,) = (tmp_path / "inv" / "artifacts").glob("ab-*")
+    _, second = runs_of(read_experiment(folder))
+    (run_folder(folder, second) / AFTER).unlink()
+    data.write_text("".join(line.replace("question", "other") for line in lines))
+    main(["ab", "--resume", "--json", *place])
+    made = document(capsys)
+    assert made["verdict"]["word"] == "invalid"
+    assert "items" in next(g["message"] for g in made["guards"] if g["code"] == "PK520")

@@ -7,18 +7,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from layers.collectors import bounded
 from layers.evidence.result import Result
 from layers.evidence.verdict import Exit
+from layers.layer5_regression import key_command, key_rows
 from layers.layer5_regression.key_checks import Keys, broken, poisson_interval, properties_of, self_test
 from layers.layer5_regression.key_judge import KeyFacts, judge_keys
 from layers.layer5_regression.key_rows import KeySpec, rows_for
 from parsers.errors import InvalidMeasurement
 from parsers.trace_model import I64
 from perfkit.cli.app import main
+from tests.process_trees import tree_ids, wait_until_gone
 
 SPEC = KeySpec(channels=5, values=64, range=20_011, reserved=(20_013,))
 KeyOf = Callable[[list[int]], int]
@@ -208,3 +212,94 @@ def test_the_keys_of_the_bundled_engine_hold(where: str, capsys: pytest.CaptureF
     made = json.loads(capsys.readouterr().out)["key_layer"]
     assert made["spec"] == {"channels": 13, "values": 1024, "range": 151_643, "reserved": [151_645]}
     assert all(one["holds"] for one in made["properties"]) and all(one["caught"] for one in made["control"])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"range": 2**63},
+        {"range": 2**64},
+        {"values": 2**63},
+        {"channels": 10**9},
+        {"reserved": (2**70,)},
+        {"reserved": tuple(range(63))},
+    ],
+)
+def test_a_description_of_more_than_can_be_asked_is_refused(told: dict[str, Any]) -> None:
+    with pytest.raises(InvalidMeasurement):
+        replace(SPEC, **told)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        KeySpec(1, 256, 65_537, (7,)),
+        KeySpec(2, 256, 65_537, (7,)),
+        KeySpec(3, 1000, 65_537, tuple(range(998))),
+        KeySpec(3, 256, 2**63 - 1, tuple(range(1000, 60_000))),
+        KeySpec(1024, 2**62, 2**63 - 1, (-5,)),
+    ],
+)
+def test_every_description_that_is_taken_gives_rows_that_show_something(spec: KeySpec) -> None:
+    rows = rows_for(spec)
+    assert len(rows.random) and len(rows.base) == len(rows.changed)
+    assert ((rows.base != rows.changed).sum(axis=1) == 1).all()
+    ordinary = np.concatenate([rows.random, rows.base, rows.changed, rows.permuted])
+    assert not np.isin(ordinary[:, 0], np.array(spec.reserved, np.int64)).any()
+    assert ordinary.min() >= 0 and ordinary.max() < spec.values
+    assert set(rows.reserved[:, 0].tolist()) == set(spec.reserved)
+    assert all(getattr(rows, name).size <= 20_000_000 for name in ("random", "reserved"))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("while True: sys.stdout.write('y\\n' * 4096)", "it printed more than"),
+        ("while True: sys.stderr.write('y' * 4096)", "it printed more than"),
+        ("print('[' * 50_000)", "no line of this protocol"),
+        ("""print('{"x":' + '[' * 9000 + ']' * 9000 + '}')""", "no line of this protocol"),
+        ("sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "no line of this protocol"),
+    ],
+)
+def test_a_program_that_prints_garbage_or_without_end_is_told_in_one_line(
+    body: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bounded, "MAX_OUTPUT_BYTES", 1 << 20)
+    path = tmp_path / "keys.py"
+    path.write_text(f"import sys\n{body}\n", encoding="utf-8")
+    assert main(["regress", "--key-layer", f"{sys.executable} {path}", "--no-record"]) == 4
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1 and says in err
+
+
+def test_a_program_that_hangs_is_stopped_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(key_command, "TIMEOUT_S", 2.0)
+    started = tmp_path / "started"
+    path = tmp_path / "keys.sh"
+    path.write_text(f"sleep 1000 & echo $! $$ > {started}.part; mv {started}.part {started}; wait\n")
+    assert main(["regress", "--key-layer", f"sh {path}", "--no-record"]) == 4
+    assert "no answer in 2 s" in capsys.readouterr().err
+    wait_until_gone(tree_ids(started))
+
+
+def test_keys_take_no_option_of_outputs(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in (["--b", "x"], ["--aa", "x"], ["--resume"], ["--vs-server", "http://x"], ["--tolerant"]):
+        assert main(["regress", "--key-layer", "x", *given, "--no-record"]) == 2
+        assert f"leave out {given[0]}" in capsys.readouterr().err
+
+
+def test_a_hash_of_63_bits_can_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No collision can be expected of its keys; whether some would be found is tried on fewer of them."""
+    monkeypatch.setattr(key_rows, "MOST_ROWS", 5000)
+    spec = KeySpec(3, 256, 2**63 - 1)
+    rows = rows_for(spec)
+    mixed = [hash(tuple(row)) % spec.range for row in rows.all.tolist()]
+    keys = Keys(*2 * (np.array(mixed, np.int64),))
+    assert broken(properties_of(spec, rows, keys)) == []
+    planted = dict(self_test(spec, rows, keys))
+    assert len(planted) == 4 and all(planted.values())
+    few = KeySpec(3, 2, 65_537)
+    keys = Keys(*2 * (4001 * np.arange(len(rows_for(few).all)),))
+    assert not dict(self_test(few, rows_for(few), keys))["a quarter of the keys used"]

@@ -104,3 +104,33 @@ def test_the_published_results_of_a_recogniser(data_dir: Path) -> None:
     found = read_recorded(str(data_dir / "sglang_omni" / "omni_wer_results_en_20.json"))
     assert len(found.outputs) == 20 and found.losses == ()
     assert found.outputs[0].expected == "Get the trust fund to the bank early."
+
+
+def _head(told: str) -> bytes:
+    text = told.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-5,), }",
+        "{'descr': 5, 'fortran_order': 3, 'shape': 'x', }",
+        "(" * 3000,
+        "{{{{",
+    ],
+)
+def test_an_array_whose_head_promises_what_cannot_be_is_refused(told: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(_head(told))
+    with pytest.raises(UnreadableInput, match="no array that can be read"):
+        read_recorded(str(path))
+
+
+def test_an_archive_of_arrays_is_no_array(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros(3))
+    (tmp_path / "a.npz").rename(tmp_path / "a.npy")
+    with pytest.raises(UnreadableInput, match=r"it is no \.npy file"):
+        read_recorded(str(tmp_path / "a.npy"))

@@ -159,3 +159,43 @@ def test_published_transcripts_are_as_right_as_themselves(
     made = document(capsys, "regress", *(word for path in arms for word in (f"--{path.stem}", str(path))))
     assert made["verdict"]["word"] == "identical"
     assert made["accuracy"]["error_rates"]["a"] == pytest.approx(2 / 221)
+
+
+def test_an_item_that_a_does_not_answer_takes_no_other_from_the_comparison_by_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else one failure in a thousand would let a difference pass as too small to matter."""
+    failed = [{"id": "i0", "error": "too long"}, *rows(1000)[1:]]
+    a, aa = (lines(tmp_path / f"{name}.jsonl", failed) for name in ("a", "aa"))
+    b = lines(tmp_path / "b.jsonl", [*failed[:500], {**rows(1000)[500], "text": "another"}, *failed[501:]])
+    made = document(capsys, "regress", "--a", a, "--b", b, "--aa", aa)
+    assert made["verdict"]["word"] == "different" and made["first_divergence"]["item"] == "i500"
+    more = lines(tmp_path / "more.jsonl", rows(1000))
+    made = document(capsys, "regress", "--a", a, "--b", more, "--aa", aa)
+    assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("different", 1)
+    assert made["first_divergence"]["what"] == "ended"
+
+
+def test_a_hard_link_is_the_same_file(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link.jsonl").hardlink_to(files["a"])
+    made = document(capsys, "regress", "--a", files["a"], "--b", str(tmp_path / "link.jsonl"))
+    assert "PK574" in {guard["code"] for guard in made["guards"]} and made["verdict"]["word"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    "given", [["--max-lsb", "inf"], ["--max-lsb", "nan"], ["--set", "a=b"], ["--resume"]]
+)
+def test_recorded_outputs_take_no_option_that_would_be_ignored(
+    given: list[str], files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "regress", "--a", files["a"], "--b", files["same"], *given)
+    assert code == 2 and given[0] in err
+
+
+def test_an_array_of_records_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their bytes do not say of what type their fields are, nor whether one of them is NaN."""
+    np.save(tmp_path / "x.npy", np.zeros(3, [("r", "f4")]))
+    code, _, err = run(capsys, "regress", "--a", str(tmp_path / "x.npy"), "--b", str(tmp_path / "x.npy"))
+    assert code == 2 and "an array of records" in err

@@ -34,25 +34,31 @@ class ProbeFailed(Exception):
     """A program gave no answer; the message says why in one line."""
 
 
+class NotStarted(ProbeFailed):
+    """There is no such program, or it cannot be run."""
+
+
 def output_of(
     command: Sequence[str],
     timeout_s: float,
     *,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
     starts_others: bool = False,
 ) -> bytes:
     """What the program wrote to stdout; ProbeFailed if it is not there, fails, takes too long, or says too
     much.
 
-    `starts_others`: it runs code of which nobody knows what it starts, so what it left is looked for even
-    where nothing of it holds the output open.
+    `stdin` is what it reads: a file, which nobody has to write while it runs. `starts_others`: it runs code
+    of which nobody knows what it starts, so what it left is looked for even where nothing of it holds the
+    output open.
     """
     name, tag = Path(command[0]).name, new_tag()
     try:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=cwd,
@@ -60,7 +66,7 @@ def output_of(
             start_new_session=True,
         )
     except OSError as error:
-        raise ProbeFailed(f"{name}: {error.strerror}") from error
+        raise NotStarted(f"{name}: {error.strerror}") from error
     with guarded(process.pid):
         whole = False
         try:

@@ -29,6 +29,7 @@ from layers.collectors.load.team import LoadRun, run_load
 from layers.collectors.load.wire_log import read_wire
 from layers.layer3_sweep.client_health import client_health
 from parsers.errors import InvalidMeasurement, StoreError
+from parsers.not_json import NOT_JSON
 
 IDLE, AT_WORK = 1, 64
 """Streams. 64 of 100 events/s are 6,400 events/s, a third of what one process is given."""
@@ -79,7 +80,7 @@ def known_floor(version: str, cache: Path) -> Floor | None:
     """That of this machine and version, if it was calibrated; None too where the file is damaged."""
     try:
         found = msgspec.json.decode((cache / FILE).read_bytes(), type=Floor)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *NOT_JSON):
         return None
     return found if (found.machine, found.version) == (machine_id(), version) else None
 

@@ -27,6 +27,7 @@ from layers.evidence.secrets import MASK, masked_arguments, masked_text
 from layers.layer3_sweep.protocol import SweepPlan
 from layers.layer3_sweep.subject import Subject
 from parsers.errors import StoreError, UnreadableInput, UsageError
+from parsers.not_json import NOT_JSON
 
 PLAN, JOURNAL, ITEMS = "sweep.json", "journal.log", "items"
 PREFIX = "sweep-"
@@ -83,7 +84,7 @@ def _read_plan(folder: Path) -> SweepPlan:
         return msgspec.json.decode(path.read_bytes(), type=SweepPlan)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{path}: this is no plan of a sweep: {error}") from error
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from layers.collectors.load.plan import Load
 from layers.layer4_ab.blocks import Blocks
-from layers.layer4_ab.differences import data_differences, differences
+from layers.layer4_ab.differences import data_differences, differences, like_neither
 from layers.layer4_ab.effects import effect_of, floors_beside, with_holm
 from layers.layer4_ab.excluded import without_odd_clocks
 from layers.layer4_ab.gates import accuracy_gate, gates
 from layers.layer4_ab.history import history_of, machine_of
-from layers.layer4_ab.metrics import BY_NAME, METRICS, OPEN_LOOP, OUTPUT, THROUGHPUT, untold_tails
+from layers.layer4_ab.metrics import METRICS, OPEN_LOOP, OUTPUT, THROUGHPUT, metric_named, untold_tails
 from layers.layer4_ab.model import (
     AbAnalysis,
     Arm,
@@ -34,7 +34,6 @@ from layers.layer4_ab.pairing import Paired, chosen_load, loads_of, paired, star
 from layers.layer4_ab.stage_share import stage_share
 from layers.layer4_ab.startup import startup_gate
 from layers.layer4_ab.treatment import counts
-from parsers.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,9 @@ def analyse(
     metric = primary_metric(question, load)
     here = [without_odd_clocks(_at(arm, load)) for arm in (a, b)]
     found = paired([*here[0], *here[1]], metric, question.drop_first, beside.order)
-    again_starts = starts_of(_at(again, load), Arm.AGAIN) if again else []
+    again_rounds = _at(again, load) if again else []
+    foreign = like_neither(again_rounds, here, (question.variable, *question.derived))
+    again_starts = [] if foreign else starts_of(again_rounds, Arm.AGAIN)
 
     machine = machine_of([*here[0], *here[1]])
     history = history_of(beside.earlier, machine, str(load), metric.name)
@@ -112,17 +113,15 @@ def analyse(
         stage=stage_share(question, here[0], beside.ledger, beside.ledger_of),
         leaf=beside.leaf,
         blocks=beside.blocks,
+        foreign_floor=foreign,
     )
 
 
 def primary_metric(question: Question, load: Load) -> Metric:
     """As declared, else throughput; of an open loop, whose throughput is what was asked, the mean end to end.
     UsageError for a name that is no metric."""
-    if not question.metric:
-        return BY_NAME[THROUGHPUT if load.concurrency is not None else OPEN_LOOP]
-    if question.metric not in BY_NAME:
-        raise UsageError(f"--metric {question.metric}: there are {', '.join(BY_NAME)}")
-    return BY_NAME[question.metric]
+    usual = THROUGHPUT if load.concurrency is not None else OPEN_LOOP
+    return metric_named(question.metric or usual)
 
 
 def _at(arm: Recorded, load: Load) -> list[Round]:

@@ -35,7 +35,7 @@ def read_arm(arm: Arm, names: Sequence[str], where: Sequence[str], starts: Start
     parts = [sweep_rounds(arm, Path(name)) for name in sweeps]
     if files:
         parts.append(imported_rounds(arm, find_files(files, files_directly_in), starts))
-    rounds = [one for part in parts for one in part.rounds]
+    rounds, twice = _each_once([one for part in parts for one in part.rounds])
     chosen = _numbered([one for one in rounds if all(_matches(one, text) for text in where)])
     if not chosen:
         raise UsageError(f"--{arm}: {_none_left(rounds, where)}")
@@ -45,12 +45,26 @@ def read_arm(arm: Arm, names: Sequence[str], where: Sequence[str], starts: Start
             counters[name] = counters.get(name, 0.0) + grown
     return Recorded(
         rounds=tuple(chosen),
-        lost=tuple(text for part in parts for text in part.lost),
+        lost=(*twice, *(text for part in parts for text in part.lost)),
         counters=counters,
         artifacts=tuple(artifact for part in parts for artifact in part.artifacts),
         starts_told=all(part.starts_told for part in parts),
         logs=tuple(path for part in parts for path in part.logs),
     )
+
+
+def _each_once(rounds: Sequence[Round]) -> tuple[list[Round], list[str]]:
+    """A copy of a recording is no second run; what is left out, in words."""
+    first: dict[str, Round] = {}
+    kept, twice = list[Round](), list[str]()
+    for one in rounds:
+        if one.record in first:
+            twice.append(f"{one.start}: the run that is in {first[one.record].start} already: it counts once")
+            continue
+        kept.append(one)
+        if one.record:
+            first[one.record] = one
+    return kept, twice
 
 
 def _matches(one: Round, text: str) -> bool:

@@ -43,6 +43,7 @@ def imported_rounds(arm: Arm, paths: Sequence[str], starts: StartsAre) -> Record
                 ended_ns=run.wall_end_ns,
                 excluded=why_excluded(swept, seen),
                 ecdf_ms=of_reported(run.requests),
+                record=_record(run, swept, number),
             )
             for number, (swept, run, seen) in enumerate(told, 1)
         ),
@@ -56,6 +57,15 @@ def _start(swept: SweepPass, number: int, starts: StartsAre) -> str:
         return SAME_SERVER
     path = swept.artifact.path if swept.artifact else ""
     return path if starts is StartsAre.FILE else f"{path} run {number}"
+
+
+def _record(run: ReportedRun, swept: SweepPass, number: int) -> str:
+    """By its times, which no other run has to the last digit, however its file is laid out; without them by
+    the bytes of the file and the place in it."""
+    means = {name: latency.mean_ms for name, latency in run.latencies.items() if latency.mean_ms}
+    if run.duration_s and means:
+        return f"{run.tool} {run.wall_end_ns} {run.duration_s!r} {run.request_rate!r} {means!r}"
+    return f"{swept.artifact.sha256} {number}" if swept.artifact else ""
 
 
 def _facts(run: ReportedRun) -> dict[str, str]:

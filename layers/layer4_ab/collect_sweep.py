@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from layers.collectors.load.folder import PLAN as LOAD_PLAN
+from layers.collectors.load.plan_json import decode_plan
 from layers.layer3_sweep.assemble import assemble
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.journal import Answering
@@ -37,7 +39,8 @@ def sweep_rounds(
     be read. `sound` holds the files that its data set made, where that is not its own folder."""
     plan = read_plan(folder)
     lost = list[str]()
-    found = assemble(folder, plan, recurring=_recurring(plan, sound or folder / SOUND, lost))
+    recurring = _recurring(plan, sound or folder / SOUND, lost)
+    found = assemble(folder, plan, recurring=recurring)
     parts = {_identity(plan, key): recorded for key, recorded in found.records.items()}
     rounds = []
     for swept, checked in zip(found.passes, found.checked, strict=True):
@@ -50,12 +53,14 @@ def sweep_rounds(
                 start=_start(folder, plan, swept),
                 number=1,
                 swept=swept,
-                facts=dict(_facts(plan, found.servers, swept)),
+                facts=dict(_facts(plan, found.servers, swept))
+                | (_items(folder, recorded) if recurring else {}),
                 data={},
                 begun_ns=_on_wall(recorded, swept.window.start_ns),
                 ended_ns=_on_wall(recorded, swept.window.end_ns),
                 excluded=why_excluded(swept, checked),
                 ecdf_ms=of_records(requests_of([r for one in recorded for r in one.records], swept.window)),
+                record=swept.artifact.sha256 if swept.artifact else "",
             )
         )
     return Recorded(
@@ -113,6 +118,14 @@ def _facts(
         yield "models", ", ".join(server.info.models)
         yield from _flat("settings", server.info.settings)
     yield from swept.settings.items()
+
+
+def _items(folder: Path, parts: Sequence[RecordedPart]) -> dict[str, str]:
+    """What the items of a pass are known by, of a data set whose items come in every pass: its file may have
+    been changed meanwhile, and keep its name."""
+    plans = [folder / one.part.folder / LOAD_PLAN for one in parts if one.records]
+    known = {decode_plan(path.read_text()).items.stem for path in plans if path.is_file()}
+    return {"items": ", ".join(sorted(known))} if known else {}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:

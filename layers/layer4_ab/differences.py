@@ -25,7 +25,7 @@ def data_differences(a: Sequence[Round], b: Sequence[Round]) -> tuple[Difference
     found = []
     for name in names:
         one, other = ([r.data[name] for r in arm if name in r.data] for arm in (a, b))
-        if one and other and not _alike([*one, *other]):
+        if one and other and not _same(one, other):
             found.append(Difference(name, _spelt(one), _spelt(other)))
     return tuple(found)
 
@@ -33,6 +33,15 @@ def data_differences(a: Sequence[Round], b: Sequence[Round]) -> tuple[Difference
 def undeclared(found: Iterable[Difference], declared: Collection[str]) -> list[Difference]:
     """Those that no declared name or pattern allows."""
     return [one for one in found if not is_declared(one.name, declared)]
+
+
+def like_neither(
+    again: Sequence[Round], arms: Iterable[Sequence[Round]], declared: Sequence[str]
+) -> tuple[Difference, ...]:
+    """In what A/A runs differ from the first arm, where they are made otherwise than either; else nothing."""
+    names = [name for name in declared if name]
+    apart = [(*undeclared(differences(arm, again), names), *data_differences(arm, again)) for arm in arms]
+    return apart[0] if again and all(apart) else ()
 
 
 def is_declared(name: str, declared: Collection[str]) -> bool:
@@ -48,6 +57,14 @@ def _values(rounds: Iterable[Round], name: str) -> str:
 
 def _fact(facts: Mapping[str, str], name: str) -> str:
     return facts.get(name, ABSENT)
+
+
+def _same(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether both arms have the same values: runs of one arm may differ where those of the other do, too."""
+    if len(one) == len(other):
+        return all(map(_alike, zip(sorted(one), sorted(other), strict=True)))
+    sides = ((one, other), (other, one))
+    return all(any(_alike((value, found)) for found in those) for these, those in sides for value in these)
 
 
 def _alike(values: Sequence[float]) -> bool:

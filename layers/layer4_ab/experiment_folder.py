@@ -2,6 +2,7 @@
 
 ab-<date>-<time>/
   ab.json                     the experiment
+  judging.json                by which options its result is judged
   sound/                      files that the data set makes
   runs/<number>-<arm>/        one run: the folder of a sweep (layers/layer3_sweep/sweep_folder.py)
   runs/<number>-<arm>/before.json, after.json     snapshots of the machine around it
@@ -11,6 +12,7 @@ ab-<date>-<time>/
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,10 @@ from layers.layer4_ab.experiment import ArmPlan, Experiment, RunKey, plan_of_run
 from layers.preflight.snapshot import Snapshot
 from parsers.errors import StoreError, UnreadableInput, UsageError
 from parsers.loss import Loss
+from parsers.not_json import NOT_JSON
 
 PLAN, RUNS, CUT, SOUND, PREFIX = "ab.json", "runs", "cut", "sound", "ab-"
+JUDGING = "judging.json"
 BEFORE, AFTER = "before.json", "after.json"
 
 
@@ -46,12 +50,35 @@ def write_experiment(folder: Path, experiment: Experiment) -> None:
     """In one step; what looks like a secret in a command is masked."""
     document = msgspec.to_builtins(replace(experiment, a=_hidden(experiment, 0), b=_hidden(experiment, 1)))
     document["each"] = as_json(experiment.each)
-    unfinished = folder / f"{PLAN}.part"
+    _write(folder / PLAN, document)
+
+
+def write_judging(folder: Path, options: Mapping[str, Any]) -> None:
+    """The options by which the result is to be judged: they were declared before the first run."""
+    _write(folder / JUDGING, options)
+
+
+def read_judging(folder: Path) -> Mapping[str, Any]:
+    """Nothing where none were kept; UnreadableInput where they are damaged."""
+    path = folder / JUDGING
+    if not path.exists():
+        return {}
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from error
+    except NOT_JSON as error:
+        raise UnreadableInput(f"{path}: this is not what perfkit wrote there: {error}") from error
+
+
+def _write(path: Path, document: Any) -> None:
+    """In one step: it is there whole, or not at all."""
+    unfinished = path.with_suffix(".part")
     try:
         unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
-        os.rename(unfinished, folder / PLAN)
+        os.rename(unfinished, path)
     except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+        raise StoreError(f"{path}: {error.strerror}: check the folder and its permissions") from error
 
 
 def read_experiment(folder: Path) -> Experiment:
@@ -61,7 +88,7 @@ def read_experiment(folder: Path) -> Experiment:
         return msgspec.json.decode(path.read_bytes(), type=Experiment)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{path}: this is no plan of an A/B: {error}") from error
 
 
@@ -112,11 +139,8 @@ def put_aside(folder: Path, place: Path) -> Path:
 
 
 def keep_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """The snapshot as `perfkit preflight --diff` reads it."""
-    try:
-        path.write_bytes(msgspec.json.encode({"snapshot": msgspec.to_builtins(snapshot)}))
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}: check the folder and its permissions") from error
+    """As `perfkit preflight --diff` reads it; in one step, since a run stands once it is there."""
+    _write(path, {"snapshot": msgspec.to_builtins(snapshot)})
 
 
 def _hidden(experiment: Experiment, which: int) -> ArmPlan:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -11,7 +10,9 @@ from layers.evidence.guard import Effect, Outcome
 from layers.evidence.strength_table import AB_MIN_PAIRS, AB_STRONG_PAIRS
 from layers.evidence.wording import counted, first_few, pct
 from layers.layer4_ab.differences import is_declared, undeclared
-from layers.layer4_ab.model import AbAnalysis, Arm, Count, Difference, GateState, Round, StartsAre
+from layers.layer4_ab.logs import less_one
+from layers.layer4_ab.metrics import OUTPUT
+from layers.layer4_ab.model import AbAnalysis, Arm, Count, Difference, GateState, Round, Start, StartsAre
 from layers.layer4_ab.numbers import change, interval, size
 from layers.layer4_ab.order import Shift, is_balanced
 from layers.layer4_ab.treatment import ran
@@ -40,13 +41,16 @@ def no_floor(found: AbAnalysis) -> Outcome | None:
     from_blocks = floor_is_measured(found)
     effect = Effect.NOTE if pairs >= AB_STRONG_PAIRS else None
     own = "repeats of an arm are all there is" if pairs > 1 else "no repeat of an arm"
-    return Outcome(not from_blocks, own if from_blocks else f"no A/A run; {own}", effect)
+    foreign = found.foreign_floor
+    none = f"the A/A runs are like neither arm ({_told(foreign)})" if foreign else "no A/A run"
+    return Outcome(not from_blocks or bool(foreign), f"{none}; {own}", effect)
 
 
 def floor_is_measured(found: AbAnalysis) -> bool:
     """By A/A runs, or by the repeats of an arm in an order that is known and balanced."""
-    told = [pair.a_first for pair in found.pairs if pair.a_first is not None]
-    ordered = len(told) == len(found.pairs) >= AB_STRONG_PAIRS and is_balanced(told)
+    pairs = [one for one in found.pairs if not (_lacks_metric(found, one.a) or _lacks_metric(found, one.b))]
+    told = [pair.a_first for pair in pairs if pair.a_first is not None]
+    ordered = len(told) == len(pairs) >= AB_STRONG_PAIRS and is_balanced(told)
     return bool(found.floors) or ordered
 
 
@@ -67,7 +71,11 @@ def no_spread(found: AbAnalysis) -> Outcome | None:
 
 
 def same_file(found: AbAnalysis) -> Outcome | None:
-    """A file that holds both arms is told apart by what its runs were made with."""
+    """A file that holds both arms is told apart by what its runs were made with; a run is of one of them."""
+    starts = {one.record: one.start for one in found.a.rounds if one.record}
+    both = [f"{starts[one.record]} is {one.start}" for one in found.b.rounds if one.record in starts]
+    if both:
+        return Outcome(True, f"a run in both arms: {first_few(both)}")
     shared = {a.sha256 for a in found.a.artifacts} & {b.sha256 for b in found.b.artifacts}
     if not shared or found.differences:
         return Outcome(False, "no file is in both arms, or what tells its runs apart was named")
@@ -105,7 +113,7 @@ def order_matters(found: AbAnalysis) -> Outcome | None:
 def _shifted(shift: Shift | None, where: str) -> Outcome | None:
     if shift is None:
         return None
-    low, high = (f"{100 * math.expm1(log):+.2f}" for log in (shift.low, shift.high))
+    low, high = (f"{100 * less_one(log):+.2f}" for log in (shift.low, shift.high))
     return Outcome(shift.is_clear, f"{change(shift.value)} [{low}, {high}] {where} (n = {shift.n})")
 
 
@@ -152,8 +160,25 @@ def starts_untold(found: AbAnalysis) -> Outcome | None:
 
 
 def unpaired_starts(found: AbAnalysis) -> Outcome | None:
-    names = first_few(f"{start.arm} {start.name}" for start in found.unpaired)
-    return Outcome(bool(names), f"without a partner: {names or 'none'}")
+    """A start that served nothing is told nowhere else: its pair has no ratio."""
+    dead = [start for start in found.starts if not any(_served(one) for one in start.rounds)]
+    if dead:
+        return Outcome(True, f"served nothing: {first_few(map(_start_text, dead))}")
+    lacking = [one for pair in found.pairs for one in (pair.a, pair.b) if _lacks_metric(found, one)]
+    names = first_few(map(_start_text, (*found.unpaired, *lacking)))
+    return Outcome(bool(names), f"without a partner: {names or 'none'}", Effect.NOTE)
+
+
+def _served(one: Round) -> bool:
+    return one.swept.throughput_rps > 0
+
+
+def _lacks_metric(found: AbAnalysis, start: Start) -> bool:
+    return found.primary is not None and start.log(found.primary.metric) is None
+
+
+def _start_text(start: Start) -> str:
+    return f"{start.arm} {start.name}"
 
 
 def arms_differ(found: AbAnalysis) -> Outcome | None:
@@ -205,6 +230,11 @@ def _counted(counts: Sequence[Count]) -> str:
 
 def outputs_shorter(found: AbAnalysis) -> Outcome | None:
     """A small difference has to be one by the rule of A/Bs, too: which items a short run got to is chance."""
+    told = [[OUTPUT.of(one.swept) for one in arm] for arm in _kept_of(found)]
+    some, none = ([any(holds(value) for value in arm) for arm in told] for holds in (bool, _is_none_at_all))
+    if any(some) and any(none):
+        arms = " and ".join(name for name, lacks in zip("AB", none, strict=True) if lacks)
+        return Outcome(True, f"a run of {arms} has no output at all, and others have")
     output = found.output
     if output is None:
         return None
@@ -213,6 +243,10 @@ def outputs_shorter(found: AbAnalysis) -> Outcome | None:
     effect = None if far else Effect.DIRECTIONAL
     text = f"{a:,.4g} → {b:,.4g} of output a request ({100 * by:+.1f} %)"
     return Outcome(far or (shown and abs(by) > SHORTER), text, effect)
+
+
+def _is_none_at_all(value: float | None) -> bool:
+    return value == 0
 
 
 def failures_differ(found: AbAnalysis) -> Outcome | None:

@@ -68,8 +68,9 @@ SAME_FILE = Guard(
     layer="layer4",
     effect=Effect.VOID,
     sees="A perfect tie.",
-    cause="A file was named for both arms, and nothing tells its runs apart.",
-    detection="The sha256 of a file of A is that of a file of B.",
+    cause="A file, or a copy of it, was named for both arms, and nothing tells its runs apart.",
+    detection="The sha256 of a file of A is that of a file of B; or a run of A has the times of one of B to "
+    "the last digit.",
     remedy="Name other files, or say which runs are whose: --a-where revision=base --b-where revision=new.",
     source="perfkit.",
     check=checks.same_file,
@@ -196,11 +197,12 @@ UNPAIRED = Guard(
     code="PK513",
     name="unpaired-starts",
     layer="layer4",
-    effect=Effect.NOTE,
+    effect=Effect.DIRECTIONAL,
     sees="More runs of one arm than of the other.",
-    cause="A run failed or does not count, or somebody ran one arm on.",
+    cause="A run failed or does not count, or somebody ran one arm on. A server that serves nothing in one "
+    "start of four is no faster one.",
     detection="Starts whose partner, the neighbour in the order of running, is missing or does not "
-    "count. They are left out.",
+    "count, or that lack the metric. They are left out. A note, but where a start served nothing.",
     remedy="Run the arms equally often; runs are not added until a result shows.",
     source="Golang benchstat, on not rerunning until it is significant.",
     check=checks.unpaired_starts,

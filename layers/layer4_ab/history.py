@@ -29,7 +29,7 @@ def history_of(
     if not machine:
         return {}
     earlier = [floor for document in documents for floor in _floors(document, machine, load, metric)]
-    found = pooled(earlier)
+    found = pooled(list(dict.fromkeys(earlier)))  # the same A/A runs may stand beside several A/Bs
     return {metric: found} if found else {}
 
 

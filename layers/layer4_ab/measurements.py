@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from layers.evidence.measurement import Artifact, Measurement
 from layers.layer2_stacks.suspect import measured_share
+from layers.layer4_ab.logs import ratio_of
 from layers.layer4_ab.model import AbAnalysis, Effect, LeafEvidence, LeafShare
 from layers.layer4_ab.numbers import pct_of
 
@@ -37,7 +37,7 @@ def _of_effect(effect: Effect, artifact: Artifact | None) -> Iterator[Measuremen
         method="geometric mean of the pairs' ratios; a start is the mean of its runs",
         artifact=artifact,
         scope=scope,
-        raw=tuple(math.exp(log) for log in effect.logs),
+        raw=tuple(ratio_of(log) for log in effect.logs),
     )
     widths = {FLOOR: effect.floor, DETECTABLE: effect.detectable}
     for name, log in widths.items():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from layers.evidence.statistics import minimum_n_for_quantile
 from layers.layer3_sweep.model import Latency, SweepPass, Timing
 from layers.layer4_ab.model import Metric
+from parsers.errors import UsageError
 
 THROUGHPUT = "throughput_rps"
 OPEN_LOOP = "e2e_mean_ms"
@@ -61,13 +62,20 @@ METRICS = (
 
 def _output_a_request(swept: SweepPass) -> float | None:
     """Tokens, or seconds of audio, of a served request; None where a run does not tell."""
-    rate = swept.output_tokens_per_s or swept.audio_s_per_s
-    return rate / swept.throughput_rps if rate and swept.throughput_rps else None
+    rate = swept.output_tokens_per_s or swept.audio_s_per_s or swept.output_tokens_per_s
+    return rate / swept.throughput_rps if rate is not None and swept.throughput_rps else None
 
 
 OUTPUT = Metric("output_a_request", "tokens or s", True, _output_a_request)
 """Not to be compared by, but to be the same: shorter answers are less work."""
 BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def metric_named(name: str) -> Metric:
+    """UsageError for a name that is no metric."""
+    if name not in BY_NAME:
+        raise UsageError(f"--metric {name}: there are {', '.join(BY_NAME)}")
+    return BY_NAME[name]
 
 
 def untold_tails(passes: Iterable[SweepPass]) -> list[str]:

@@ -18,6 +18,7 @@ from layers.layer3_sweep.model import SweepPass
 from layers.layer4_ab.blocks import Blocks
 from layers.layer4_ab.distribution import Points
 from layers.layer4_ab.floors import Floor
+from layers.layer4_ab.logs import ratio_of
 from layers.layer4_ab.order import Shift
 
 
@@ -62,7 +63,8 @@ class Round:
 
     `facts` say how it was made and is to be compared by (tool, model, settings), `data` what it was asked.
     `begun_ns` and `ended_ns` are on the wall clock, None where nothing tells. `excluded`: why it enters no
-    mean. `ecdf_ms` is the distribution of its times, where single requests are told.
+    mean. `ecdf_ms` is the distribution of its times, where single requests are told. `record` is what the
+    recording is known by wherever it lies; empty where nothing tells it from another.
     """
 
     arm: Arm
@@ -75,6 +77,7 @@ class Round:
     ended_ns: int | None = None
     excluded: str = ""
     ecdf_ms: Mapping[str, Points] = field(default_factory=dict)
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class Start:
     def log(self, metric: Metric) -> float | None:
         """The log of the mean of its rounds; None where one that counts lacks the metric."""
         values = [metric.of(one.swept) for one in self.kept]
-        told = [value for value in values if value is not None and value > 0]
+        told = [value for value in values if value is not None and 0 < value < math.inf]
         return math.log(math.fsum(told) / len(told)) if told and len(told) == len(values) else None
 
 
@@ -169,7 +172,7 @@ class Effect:
     @property
     def ratio(self) -> float:
         """B over A, geometric mean over the pairs."""
-        return math.exp(self.mean)
+        return ratio_of(self.mean)
 
     @property
     def gain(self) -> float:
@@ -310,7 +313,8 @@ class AbAnalysis:
     `primary` is None where no pair has the metric. `others` are further metrics at the same load, `elsewhere`
     the primary metric at other loads; Holm's family is both. `unpaired` starts have no partner; `first_round`
     says which first rounds were left out. `two_states` names arms whose runs form two groups. `output` is how
-    much of an answer a request got, which is to be the same.
+    much of an answer a request got, which is to be the same. `foreign_floor`: in what the A/A runs are like
+    neither arm; they set no floor then.
     """
 
     question: Question
@@ -340,6 +344,7 @@ class AbAnalysis:
     stage: StageShare | None = None
     leaf: LeafEvidence | None = None
     blocks: tuple[Blocks, ...] = ()
+    foreign_floor: tuple[Difference, ...] = ()
 
     @property
     def effects(self) -> tuple[Effect, ...]:

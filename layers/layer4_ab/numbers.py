@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from layers.layer4_ab.logs import less_one
 from layers.layer4_ab.model import Effect
 
-WHOLE_PCT = 100.0
+WHOLE_PCT, MANY_PCT = 100.0, 1e6
 
 
 def change(log: float) -> str:
     """`+2.79 %`."""
-    return f"{100 * math.expm1(log):+.2f} %"
+    return f"{100 * less_one(log):+.2f} %"
 
 
 def size(log: float) -> str:
@@ -22,20 +22,22 @@ def size(log: float) -> str:
 
 
 def pct_text(pct: float) -> str:
-    """A size in percent: two decimals below WHOLE_PCT."""
+    """A size in percent: two decimals below WHOLE_PCT, three digits from MANY_PCT on."""
+    if pct >= MANY_PCT:
+        return f"{pct:.3g} %"
     return f"{pct:.2f} %" if pct < WHOLE_PCT else f"{pct:,.0f} %"
 
 
 def pct_of(log: float) -> float:
     """A size as a number of percent."""
-    return 100 * math.expm1(abs(log))
+    return 100 * less_one(abs(log))
 
 
 def interval(effect: Effect) -> str:
     """`+2.79 % [+1.90, +3.69]`; without an interval where one pair has none."""
     if effect.low is None or effect.high is None:
         return f"{change(effect.mean)} (one pair: no interval)"
-    low, high = (f"{100 * math.expm1(log):+.2f}" for log in (effect.low, effect.high))
+    low, high = (f"{100 * less_one(log):+.2f}" for log in (effect.low, effect.high))
     return f"{change(effect.mean)} [{low}, {high}]"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -17,6 +16,7 @@ from layers.layer4_ab.conditions import conditions
 from layers.layer4_ab.floors import Floor
 from layers.layer4_ab.gates import is_safe
 from layers.layer4_ab.history import machine_of
+from layers.layer4_ab.logs import less_one, ratio_of
 from layers.layer4_ab.metrics import allows
 from layers.layer4_ab.model import AbAnalysis, Arm, Count, Effect, LeafShare, Pair, Round
 from layers.layer4_ab.numbers import pct_of
@@ -85,8 +85,8 @@ def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
         "more_is_better": effect.metric.more_is_better,
         "load": str(effect.load),
         "ratio": effect.ratio,
-        "low": None if effect.low is None else math.exp(effect.low),
-        "high": None if effect.high is None else math.exp(effect.high),
+        "low": None if effect.low is None else ratio_of(effect.low),
+        "high": None if effect.high is None else ratio_of(effect.high),
         "n_pairs": effect.pairs,
         "n_starts": effect.pairs if found.a.hot else 2 * effect.pairs,
         "floor_pct": _pct(effect.floor),
@@ -98,7 +98,7 @@ def _effect(effect: Effect, found: AbAnalysis) -> dict[str, Any]:
         "pairs_needed": effect.needed,
         "spread_pct": _pct(effect.spread),
         "repeat_spread_pct": _pct(effect.repeat_spread),
-        "ratios": [math.exp(log) for log in effect.logs],
+        "ratios": [ratio_of(log) for log in effect.logs],
         "a": list(effect.a),
         "b": list(effect.b),
     }
@@ -127,7 +127,7 @@ def _pair(pair: Pair, found: AbAnalysis) -> dict[str, Any]:
     """Both starts with their value of the primary metric, null where one has none."""
     metric = found.primary.metric if found.primary else None
     logs = [one.log(metric) if metric else None for one in (pair.a, pair.b)]
-    a, b = (None if log is None else math.exp(log) for log in logs)
+    a, b = (None if log is None else ratio_of(log) for log in logs)
     return {"a": pair.a.name, "b": pair.b.name, "a_first": pair.a_first, "a_value": a, "b_value": b}
 
 
@@ -161,7 +161,7 @@ def _quantiles(swept: SweepPass) -> dict[str, dict[str, float]]:
 def _shift(shift: Shift | None) -> dict[str, Any] | None:
     if shift is None:
         return None
-    low, value, high = (100 * math.expm1(log) for log in (shift.low, shift.value, shift.high))
+    low, value, high = (100 * less_one(log) for log in (shift.low, shift.value, shift.high))
     return {"pct": value, "low_pct": low, "high_pct": high, "n": shift.n}
 
 

@@ -6,7 +6,7 @@ the first, at that load, does a difference of B say anything about the change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from layers.layer5_regression.audio import heard
 from layers.layer5_regression.model import (
@@ -14,6 +14,7 @@ from layers.layer5_regression.model import (
     Analysis,
     Arm,
     Judged,
+    Key,
     Options,
     Paired,
     Sample,
@@ -51,7 +52,8 @@ def _judged(name: str, paired: Paired, repeated: Paired | None, options: Options
     """One cell: its counts, and whether its bytes can be judged."""
     samples = _of_cell(paired, name)
     again = _of_cell(repeated, name) if repeated is not None else None
-    why_not = _why_not_exact(samples, again, options)
+    known = {one.key for one in repeated.samples} if repeated is not None else frozenset[Key]()
+    why_not = _why_not_exact(samples, again, known, options)
     return Judged(
         cell=name,
         n=len(samples),
@@ -72,13 +74,15 @@ def _different(samples: Sequence[Sample]) -> int:
     return sum(one.difference is not None for one in samples)
 
 
-def _why_not_exact(samples: Sequence[Sample], again: Sequence[Sample] | None, options: Options) -> str:
-    """Why the bytes of a cell cannot be judged; empty where they can."""
+def _why_not_exact(
+    samples: Sequence[Sample], again: Sequence[Sample] | None, known: Collection[Key], options: Options
+) -> str:
+    """Why the bytes of a cell cannot be judged; empty where they can. `known`: what A was asked twice, items
+    that it answered neither time among it."""
     if not options.preserving:
         return NOT_PRESERVING
     if again is None:
         return NO_REPEAT
-    known = {one.key for one in again}
     if unknown := sum(one.key not in known for one in samples):
         return f"{unknown} of {len(samples)} samples were not asked of A twice"
     if differs := _different(again):

@@ -43,8 +43,17 @@ def read_arm(name: str, given: Sequence[str]) -> Arm:
         artifacts=tuple(Artifact(file.path, file.sha256, file.size_bytes) for file in files),
         lost=(*unread, *(loss.what for loss in losses)),
         missing=len(unread) + lost_records(tuple(losses)),
-        sources=frozenset(os.path.realpath(file.path) for file in files),
+        sources=frozenset(map(_source, files)),
     )
+
+
+def _source(file: OutputFile) -> str:
+    """Where a file really lies: behind links of both kinds."""
+    try:
+        found = os.stat(file.path)
+    except OSError:  # gone since it was read
+        return os.path.realpath(file.path)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def outputs_in(folder: str) -> list[str]:

@@ -34,6 +34,7 @@ from layers.layer5_regression.collection_plan import ArmPlan, CollectionPlan
 from layers.layer5_regression.model import Cell
 from layers.layer5_regression.separation import OWN
 from parsers.errors import StoreError, UnreadableInput, UsageError
+from parsers.not_json import NOT_JSON
 from parsers.output_model import Kind, Output, Payload
 
 PLAN, ARM, CELLS, PAYLOADS, LOAD = "regress.json", "arm.json", "cells", "payloads", "load"
@@ -122,7 +123,7 @@ def read_document(path: Path, kind: type[Document]) -> Document:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{path}: this is not what perfkit wrote there: {error}") from error
 
 

@@ -124,9 +124,7 @@ def _element(payload: Payload, byte: int) -> int:
 
 def _row_bytes(payload: Payload) -> int:
     size = int(payload.dtype[-1]) if payload.kind is Kind.PCM else np.dtype(payload.dtype).itemsize
-    if payload.kind is Kind.ARRAY:
-        return size
-    return max(1, size * prod(payload.shape[1:]))
+    return max(1, size if payload.kind is Kind.ARRAY else size * prod(payload.shape[1:]))
 
 
 def _shown(payload: Payload, at: int) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from parsers.errors import UnreadableInput
+from parsers.not_json import NOT_JSON
 from parsers.regular_file import read_regular
 
 CONFIG = "config.json"
@@ -36,7 +37,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
         return msgspec.json.decode(read_regular(file), type=dict[str, Any])
     except OSError as error:
         raise UnreadableInput(f"{file}: {error.strerror}: give a model's config.json") from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{file}: no config of a model: {error}") from error
 
 

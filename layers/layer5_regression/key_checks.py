@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from layers.evidence.wording import counted
-from layers.layer5_regression.key_rows import KeySpec, Rows
+from layers.layer5_regression.key_rows import BASE_ROWS, EXPECTED_COLLISIONS, KeySpec, Rows
 from parsers.trace_model import I64
 
 DETERMINISTIC, ORDER, COLLISIONS = "deterministic", "order-matters", "collisions"
+SEEN = int(EXPECTED_COLLISIONS)
 INTERVAL = 0.99
 """Of the Poisson count: one good function in 100 is outside, and the rows are always the same."""
 
@@ -167,9 +168,11 @@ def _unordered(spec: KeySpec, rows: Rows, keys: Keys) -> Keys | None:
 
 
 def _halved(spec: KeySpec, rows: Rows, keys: Keys) -> Keys:
-    """A quarter of the keys: four times the collisions."""
-    first = keys.first.copy()
-    first[: len(rows.random)] //= 4
+    """A quarter of the keys: four times the collisions. Of so many keys that a quarter of them gives none to
+    be seen, as few as give some: the birthday bound is what cannot show there, not the comparison."""
+    first, n = keys.first.copy(), len(rows.random)
+    most = n * n // (2 * SEEN) if n >= BASE_ROWS else spec.range
+    first[:n] //= max(4, spec.range // max(1, most))
     return Keys(first, first)
 
 

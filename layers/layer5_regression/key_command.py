@@ -5,23 +5,25 @@
     it answers       {"key": 4711}           a line for each row, in that order
 
 So any engine's can be checked, in its own environment and on its own device. It is asked twice, in two
-processes with other hash seeds and another order of rows.
+processes with other hash seeds and another order of rows. Nothing of it outlives the question: it is stopped
+with all that it started where it takes too long or says too much.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
+from layers.collectors.bounded import NotStarted, ProbeFailed, output_of
 from layers.layer5_regression.key_checks import Keys
 from layers.layer5_regression.key_rows import SEED, KeySpec, Rows
 from parsers.errors import InvalidMeasurement, UsageError
+from parsers.not_json import NOT_JSON
 from parsers.trace_model import I64
 
 TIMEOUT_S = 600.0
@@ -53,28 +55,23 @@ def ask_keys(command: str, rows: Rows) -> Keys:
 
 
 def _run(command: str, rows: I64, hash_seed: str) -> tuple[KeySpec, I64]:
-    asked = b"".join(msgspec.json.encode({"row": row}) + b"\n" for row in rows.tolist())
     words = _words(command)
-    with tempfile.TemporaryFile() as said:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    with tempfile.TemporaryFile() as asked:
+        asked.writelines(msgspec.json.encode({"row": row}) + b"\n" for row in rows.tolist())
+        asked.seek(0)
         try:
-            done = subprocess.run(
-                words,
-                input=asked,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                timeout=TIMEOUT_S,
-                env={**os.environ, "PYTHONHASHSEED": hash_seed},
-                check=False,
-            )
-        except OSError as error:
-            raise UsageError(f"--key-layer {command}: {error.strerror}") from error
-        except subprocess.TimeoutExpired:
-            raise InvalidMeasurement(f"--key-layer {command}: no end in {TIMEOUT_S:.0f} s") from None
-        said.seek(0)
-        words_said = " ".join(said.read().decode(errors="replace").split())[-LAST_WORDS:]
-    if done.returncode:
-        raise InvalidMeasurement(f"--key-layer {command}: ended with {done.returncode}: {words_said}")
-    return _read(command, done.stdout.splitlines(), len(rows))
+            said = output_of(words, TIMEOUT_S, environment=environment, stdin=asked, starts_others=True)
+        except NotStarted as error:
+            raise UsageError(f"--key-layer {command}: {error}") from error
+        except ProbeFailed as error:
+            raise InvalidMeasurement(f"--key-layer {command}: {_last(str(error))}") from error
+    return _read(command, said.splitlines(), len(rows))
+
+
+def _last(text: str) -> str:
+    """Of what went wrong the end, in one line."""
+    return " ".join(text.split())[-LAST_WORDS:]
 
 
 def _words(command: str) -> list[str]:
@@ -96,5 +93,5 @@ def _read(command: str, lines: Sequence[bytes], n: int) -> tuple[KeySpec, I64]:
         head = msgspec.json.decode(lines[0], type=KeySpec)
         keys = [msgspec.json.decode(line, type=Answered).key for line in lines[1:]]
         return head, np.array(keys, np.int64)
-    except (msgspec.DecodeError, OverflowError) as error:
+    except (*NOT_JSON, OverflowError) as error:
         raise InvalidMeasurement(f"--key-layer {command}: no line of this protocol: {error}") from error

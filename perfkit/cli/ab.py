@@ -15,6 +15,7 @@ from perfkit.cli import ab_options as ask
 from perfkit.cli import ab_run_options as live
 from perfkit.cli import options, output
 from perfkit.cli import sweep_options as load
+from perfkit.cli.given import given_beside, refuse_beside
 from perfkit.cli.record import record_result
 
 PAIRS = 4
@@ -90,6 +91,7 @@ def ab(
     """
     asked_for = dict(locals())
     from layers.layer4_ab.analyse import Beside
+    from layers.layer4_ab.metrics import metric_named
     from layers.layer4_ab.model import DropFirst, Question, StartsAre
     from perfkit.cli.ab_arms import recorded_arms, run_arms
     from perfkit.cli.ab_suspect import suspect_evidence
@@ -98,7 +100,7 @@ def ab(
     if study is not None:
         from perfkit.cli.ab_study import Wanted, study_result
 
-        load.refuse_with_study(beside_study(asked_for))
+        load.refuse_with_study(given_beside(ab, asked_for, OF_A_STUDY))
         if resume:
             load.refuse_with_resume({"--set": set_, "--pairs": pairs, "--seconds": seconds})
         common = load.pairs("--set", set_)
@@ -106,6 +108,19 @@ def ab(
         return study_result(wanted, investigation, started, as_json=json, no_record=no_record)
     if minutes is not None:
         raise UsageError("--minutes is the budget of a --study")
+    if a or b:
+        why = "--a, --b: recorded results are compared"
+        refuse_beside(ab, asked_for, JUDGING | OF_RECORDED | {"at"}, why)
+    elif resume:
+        why = "--resume keeps the options that it had"
+        refuse_beside(ab, asked_for, JUDGING | {"resume", "header"}, why)
+        if declared := _declared_before(investigation, asked_for):
+            return ab(**(asked_for | declared))
+    else:
+        every = asked_for.keys() - OF_RECORDED
+        refuse_beside(ab, asked_for, every, "options of recorded results (--a FILE... --b FILE...)")
+    if metric:
+        metric_named(metric)
     question = Question(
         metric=metric,
         load=at,
@@ -121,6 +136,8 @@ def ab(
         unblocked=tuple(unblocked or ()),
     )
     headers = load.pairs("--header", header)
+    earlier = [] if no_record else _earlier(investigation)
+    (shares, told_by), blocking = _ledger(ledger), _blocks(trace_a, trace_b)
     if a or b:
         found = recorded_arms(question, a, b, aa, a_where, b_where)
     else:
@@ -135,18 +152,11 @@ def ab(
         asked |= {"warmup_s": warmup, "timeout_s": timeout, "samplers": samplers}
         arms: dict[str, Any] = {"set_": set_ or [], "vs": vs or [], "launch": launch, "launch_b": launch_b}
         arms |= {"preset": engine_preset, "pipeline": pipeline, "a_a": a_a, "hot": hot}
-        if resume:
-            load.refuse_with_resume(
-                {"--set": set_, "--vs": vs, "--launch": launch, "--data": data, "--at": at}
-            )
         many = PAIRS if pairs is None else pairs
-        found = run_arms(question, arms, asked, many, headers, investigation, resume=resume)
-    earlier = [] if no_record else _earlier(investigation)
-    shares, told_by = _ledger(ledger)
+        judging = {name: asked_for[name] for name in KEPT}
+        found = run_arms(question, arms, asked, many, headers, investigation, judging, resume=resume)
     leaf = suspect_evidence(suspect or [], stacks_a or [], stacks_b or [], found.ended, headers)
-    beside = Beside(
-        earlier, log_a or (), log_b or (), order, shares, told_by, leaf, _blocks(trace_a, trace_b)
-    )
+    beside = Beside(earlier, log_a or (), log_b or (), order, shares, told_by, leaf, blocking)
     return _judged(found, beside, started, investigation, as_json=json, no_record=no_record)
 
 
@@ -156,10 +166,28 @@ OF_A_STUDY = frozenset(
 """The options that `--study` takes; everything else is the study's."""
 
 
-def beside_study(asked_for: Mapping[str, object]) -> dict[str, bool]:
-    """Every other option of the command, by its name, and whether it was given."""
-    others = [one for one in signature(ab).parameters.values() if one.name not in OF_A_STUDY]
-    return {f"--{one.name.replace('_', '-')}": asked_for[one.name] != one.default for one in others}
+OF_RECORDED = frozenset({"a", "b", "aa", "a_where", "b_where", "starts", "order"})
+"""Of results that exist; an experiment knows its order and its starts."""
+JUDGING = frozenset(
+    {"metric", "margin", "detect", "variable", "derived", "drop_first", "stage", "ledger", "ran"}
+    | {"unblocked", "suspect", "stacks_a", "stacks_b", "trace_a", "trace_b", "log_a", "log_b"}
+    | {"json", "investigation", "no_record"}
+)
+"""The options by which both kinds are judged. Recorded results also have a load that is chosen (--at)."""
+
+
+KEPT = JUDGING - {"json", "investigation", "no_record"}
+"""With the experiment: --resume judges by what was declared before the first run, unless it is told anew."""
+
+
+def _declared_before(investigation: Path, asked_for: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the experiment that goes on, where none of them is said now."""
+    from perfkit.cli.ab_run import kept_judging
+
+    usual = signature(ab).parameters
+    said = {name for name in KEPT if asked_for[name] != usual[name].default}
+    kept = kept_judging(investigation)
+    return {name: kept[name] for name in KEPT & kept.keys() - said if kept[name] != usual[name].default}
 
 
 def _judged(

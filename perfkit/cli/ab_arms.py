@@ -58,6 +58,7 @@ def run_arms(
     pairs: int,
     headers: Mapping[str, str],
     investigation: Path,
+    judging: Mapping[str, Any],
     *,
     resume: bool,
 ) -> Found:
@@ -70,7 +71,7 @@ def run_arms(
             ended = go_on(investigation, headers, told.is_set)
         else:
             experiment = experiment_of(Arms(**arms), load, question.load, pairs)
-            ended = begin(experiment, investigation, headers, told.is_set)
+            ended = begin(experiment, investigation, headers, told.is_set, judging)
     read, experiment = read_arms(ended.folder, ended.experiment), ended.experiment
     if not read[Arm.A].rounds or not read[Arm.B].rounds:
         why = ended.why or "nothing was sent"

@@ -23,8 +23,10 @@ from layers.layer4_ab.experiment_folder import (
     latest_folder,
     left_to_run,
     new_folder,
+    read_judging,
     resumable,
     write_experiment,
+    write_judging,
 )
 from layers.layer4_ab.run_experiment import run_experiment
 from parsers.errors import PerfkitError, UsageError
@@ -102,12 +104,17 @@ def _at_one_load(subject: Subject, load: Mapping[str, Any], at: float | None) ->
 
 
 def begin(
-    experiment: Experiment, investigation: Path, headers: Mapping[str, str], told: Callable[[], bool]
+    experiment: Experiment,
+    investigation: Path,
+    headers: Mapping[str, str],
+    told: Callable[[], bool],
+    judging: Mapping[str, Any],
 ) -> Ended:
-    """Begin an experiment, in a folder of its own."""
+    """Begin an experiment, in a folder of its own; `judging` are the options that its result is judged by."""
     with Investigation.open(investigation):
         folder = new_folder(investigation / ARTIFACTS)
     write_experiment(folder, experiment)
+    write_judging(folder, judging)
     return _run(experiment, folder, headers, told)
 
 
@@ -115,6 +122,11 @@ def go_on(investigation: Path, headers: Mapping[str, str], told: Callable[[], bo
     """Go on with the experiment that began last in this investigation."""
     folder = latest_folder(investigation / ARTIFACTS)
     return _run(resumable(folder), folder, headers, told)
+
+
+def kept_judging(investigation: Path) -> Mapping[str, Any]:
+    """The options by which the experiment that began last is to be judged."""
+    return read_judging(latest_folder(investigation / ARTIFACTS))
 
 
 def _run(experiment: Experiment, folder: Path, headers: Mapping[str, str], told: Callable[[], bool]) -> Ended:

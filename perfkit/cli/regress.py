@@ -12,6 +12,7 @@ from perfkit.cli import options, output
 from perfkit.cli import regress_options as ask
 from perfkit.cli import sweep_options as asked
 from perfkit.cli.ending import told_to_end
+from perfkit.cli.given import refuse_beside
 from perfkit.cli.record import record_result
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from layers.layer5_regression.model import Analysis, Arm, Options
     from perfkit.cli.regress_plan import Wanted
 
+ALWAYS = frozenset({"json", "investigation", "no_record"})
+JUDGING = frozenset({"model_config", "tolerant", "margin", "max_lsb"})
 SIDES = "name the outputs of both sides: perfkit regress --a FILE --b FILE [--aa FILE]"
 
 
@@ -64,6 +67,7 @@ def regress(
 
     Example: perfkit regress --set lookahead=off --vs lookahead=on
     """
+    options_given = dict(locals())
     from layers.layer5_regression.analyse import analyse
     from layers.layer5_regression.judge import judge
     from perfkit.cli.regress_plan import Wanted
@@ -71,11 +75,15 @@ def regress(
 
     started = datetime.now(UTC)
     if key_layer is not None:
-        ask.refuse_with_keys({"--a": a, "--set": set_, "--vs": vs, "--server": server, "--launch": launch})
+        why = "--key-layer: keys are judged by themselves"
+        refuse_beside(regress, options_given, ALWAYS | {"key_layer"}, why)
         return _key_layer(key_layer, started, json, None if no_record else investigation)
-    if resume:
-        sides = {"--a": a, "--set": set_, "--vs": vs, "--both": both, "--server": server, "--launch": launch}
-        ask.refuse_with_resume(sides | {"--data": data, "--counter": counter})
+    if a or b or aa:
+        why = "--a, --b: recorded outputs are compared"
+        refuse_beside(regress, options_given, ALWAYS | JUDGING | {"a", "b", "aa"}, why)
+    elif resume:
+        why = "--resume: the collection keeps what it was asked"
+        refuse_beside(regress, options_given, ALWAYS | JUDGING | {"resume", "header"}, why)
     chosen = ask.judging(tolerant, margin, max_lsb, model_config)
     if a or b or aa:
         arms, chosen = _from_files(a or [], b or [], aa or [], chosen, investigation)

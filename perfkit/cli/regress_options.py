@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ USUAL_CONCURRENCY = "1,4,5,16"
 """One alone, either side of a bucket of 4 (4, 8, 16, 32 are common sizes), many."""
 DEFAULT_MARGIN_PCT = 1.0
 DEFAULT_MAX_LSB = 1.0
+MOST_LSB = 65_535
 
 OUTPUTS = "FILE|DIR"
 A = Annotated[
@@ -91,19 +91,7 @@ def judging(tolerant: bool, margin_pct: float, max_lsb: float, config: Path | No
 
     if not 0 < margin_pct < 100:
         raise UsageError(f"--margin {margin_pct:g}: give points of accuracy, above 0 and below 100")
-    if not max_lsb >= 0:
-        raise UsageError(f"--max-lsb {max_lsb:g}: give 0 or more")
+    if not 0 <= max_lsb <= MOST_LSB:
+        raise UsageError(f"--max-lsb {max_lsb:g}: give 0 to {MOST_LSB:,}, which is as far as samples go")
     evidence = evidence_of(read_config(config)) if config is not None else ()
     return Options(not tolerant, margin_pct / 100, max_lsb, evidence)
-
-
-def refuse_with_resume(given: Mapping[str, object]) -> None:
-    """UsageError where --resume comes with what the collection has already."""
-    if named := [name for name, value in given.items() if value]:
-        raise UsageError(f"--resume: the collection keeps what it was asked; leave out {', '.join(named)}")
-
-
-def refuse_with_keys(given: Mapping[str, object]) -> None:
-    """UsageError where --key-layer comes with outputs: each layer is a result of its own."""
-    if named := [name for name, value in given.items() if value]:
-        raise UsageError(f"--key-layer: keys are judged by themselves; leave out {', '.join(named)}")

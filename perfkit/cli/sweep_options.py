@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from parsers.errors import UsageError
+from parsers.not_json import NOT_JSON
 
 if TYPE_CHECKING:
     from layers.layer3_sweep.named_points import Slo
@@ -172,7 +173,7 @@ def fields(given: Sequence[str] | None) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return text
 
 

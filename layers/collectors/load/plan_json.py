@@ -9,6 +9,7 @@ import msgspec
 
 from layers.collectors.load.plan import LoadPlan, without_secrets
 from parsers.errors import UnreadableInput
+from parsers.not_json import NOT_JSON
 
 
 def encode_plan(plan: LoadPlan) -> bytes:
@@ -20,7 +21,7 @@ def decode_plan(text: str | bytes) -> LoadPlan:
     """UnreadableInput for what is no plan."""
     try:
         return msgspec.json.decode(text, type=LoadPlan, dec_hook=_path)
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"this is no load plan: {error}") from error
 
 

@@ -20,6 +20,7 @@ from layers.evidence.artifacts import describe_artifact
 from layers.layer3_sweep.data_sets.file_set import FileSet, file_set
 from layers.layer3_sweep.data_sets.options import Options
 from parsers.errors import UnreadableInput
+from parsers.not_json import NOT_JSON
 
 REVISION_CHARACTERS = 12
 PROMPT = "prompt"
@@ -54,7 +55,7 @@ def _items(path: Path) -> Iterator[Item]:
         if line.strip():
             try:
                 yield _item(msgspec.json.decode(line, type=dict[str, Any]), number, path.parent)
-            except msgspec.DecodeError as error:
+            except NOT_JSON as error:
                 raise UnreadableInput(f"{path}, line {number}: no item: {error}") from error
 
 

@@ -17,6 +17,7 @@ from layers.layer3_sweep.data_sets.file_set import FileSet, file_set
 from layers.layer3_sweep.data_sets.jsonl import described
 from layers.layer3_sweep.data_sets.options import Options
 from parsers.errors import UnreadableInput
+from parsers.not_json import NOT_JSON
 
 CHARACTERS_A_TOKEN = 4
 LEAST_TOKENS, MOST_PROMPT_TOKENS, MOST_TOKENS = 4, 1024, 2048
@@ -54,7 +55,7 @@ def sharegpt_set(path: Path, options: Options) -> FileSet:
         found = msgspec.json.decode(path.read_bytes(), type=list[Conversation])
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}: check the path and its permissions") from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise UnreadableInput(f"{path}: no list of ShareGPT conversations: {error}") from error
     items = list(_items(found))
     if not items:

@@ -14,6 +14,7 @@ import msgspec
 from layers.collectors.load.endpoints.endpoint import Answer, Reading, ids_of
 from layers.collectors.load.endpoints.sse import read_events
 from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
+from parsers.not_json import NOT_JSON
 
 DONE = b"[DONE]"
 
@@ -120,7 +121,7 @@ def read_answer(answer: Answer) -> Reading:
     collected = Collected()
     try:
         chunk = _decoder.decode(answer.body)
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         return Reading(Outcome.PROTOCOL, f"the answer is not what this endpoint answers: {error}")
     if chunk.error is not None:
         return Reading(Outcome.SERVER_ERROR, error_of(chunk.error))
@@ -136,7 +137,7 @@ def _read_stream(answer: Answer) -> Reading:
             continue
         try:
             chunk = _decoder.decode(event.data)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             return collected.reading(Outcome.PROTOCOL, f"an event is no chunk: {error}", streamed=True)
         if chunk.error is not None or event.name == b"error":
             what = error_of(chunk.error) if chunk.error is not None else event.data.decode(errors="replace")

@@ -19,6 +19,7 @@ from layers.collectors.load.item import Item
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 from parsers.errors import UsageError
+from parsers.not_json import NOT_JSON
 
 
 class Meta(msgspec.Struct):
@@ -72,7 +73,7 @@ class SglangGenerate:
 def _read(body: bytes) -> Reading:
     try:
         part = _decoder.decode(body)
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         return Reading(Outcome.PROTOCOL, f"the answer is not what /generate answers: {error}")
     if part.error is not None:
         return Reading(Outcome.SERVER_ERROR, error_of(part.error))
@@ -94,7 +95,7 @@ def _read_stream(pieces: Sequence[Piece]) -> Reading:
             continue
         try:
             part = _decoder.decode(event.data)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             return Reading(Outcome.PROTOCOL, f"an event is not what /generate sends: {error}")
         if part.error is not None:
             return Reading(Outcome.SERVER_ERROR, error_of(part.error), tuple(stamps), tuple(tokens))

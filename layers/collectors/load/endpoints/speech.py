@@ -26,6 +26,7 @@ from layers.collectors.load.outcomes import error_text
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import Audio, Outcome
 from parsers.errors import UsageError
+from parsers.not_json import NOT_JSON
 from parsers.wav import read_wav_head, samples_of
 
 PCM_RATE_HZ, PCM_FRAME_BYTES = 24_000, 2
@@ -127,7 +128,7 @@ def _decoded(pieces: Sequence[Piece]) -> tuple[list[Piece], Outcome, str]:
         try:
             part = msgspec.json.decode(event.data, type=AudioEvent)
             data = base64.b64decode(part.audio or part.data or "", validate=True)
-        except (msgspec.DecodeError, binascii.Error) as error:
+        except (*NOT_JSON, binascii.Error) as error:
             return audio, Outcome.PROTOCOL, f"an event holds no audio: {error}"
         if part.error is not None:
             return audio, Outcome.SERVER_ERROR, error_of(part.error)

@@ -22,6 +22,7 @@ from layers.collectors.load.item import Item
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import Outcome, usage_told
 from parsers.errors import UsageError
+from parsers.not_json import NOT_JSON
 
 FIELD = re.compile(r"\{(\w+)\}")
 
@@ -62,7 +63,7 @@ class Template:
         whole = pieces if streamed else [Piece(pieces[-1].stamp_ns, answer.body)]
         try:
             values = [msgspec.json.decode(piece.data) for piece in whole]
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             return Reading(Outcome.PROTOCOL, f"the answer is no JSON: {error}")
         texts = [str(at_path(value, self._text_path) or "") for value in values]
         counts = [at_path(value, self._usage_path) for value in values] if self._usage_path else []

@@ -24,6 +24,7 @@ from layers.collectors.load.outcomes import error_text
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.load.records import NO_USAGE, Outcome, Usage, usage_told
 from parsers.errors import UnreadableInput, UsageError
+from parsers.not_json import NOT_JSON
 
 BOUNDARY = "perfkit-boundary-7c1f0a5e9b3d4826"
 MARK_BYTES = 8
@@ -94,7 +95,7 @@ class Transcriptions:
             return _whole(answer.body.decode(errors="replace"))
         try:
             part = _decoder.decode(answer.body)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             return Reading(Outcome.PROTOCOL, f"the answer is not what this endpoint answers: {error}")
         if part.error is not None:
             return Reading(Outcome.SERVER_ERROR, error_text(answer.body))
@@ -119,7 +120,7 @@ def _read_events(split: Events) -> Reading:
     for event in split.events:
         try:
             part = _decoder.decode(event.data)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             return Reading(Outcome.PROTOCOL, f"an event is no part of a transcript: {error}", tuple(stamps))
         if part.error is not None or part.type == "error":
             return Reading(Outcome.SERVER_ERROR, error_text(event.data), tuple(stamps), text=text)
