@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from reports.figure_style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 
-BROWN = "#8c6d46"
+BROWN, INDIGO = "#8c6d46", "#6a5acd"
 WHITE, BLACK = "#ffffff", "#000000"
 LIGHT_PAGE, LIGHT_INK, LIGHT_FAINT = WHITE, "#222222", "#5f5f5f"
 DARK_PAGE, DARK_INK, DARK_FAINT = "#16181b", "#eeeeee", "#a8a8a8"
@@ -45,6 +45,7 @@ LOOKS: dict[str, tuple[str, str]] = {
     "purple": _both(PURPLE),
     "yellow": _both(YELLOW),
     "brown": _both(BROWN),
+    "indigo": _both(INDIGO),
     "plain": ("#e3e3e3", "#3b3e43"),
     "rest": ("#f4f4f4", "#26292d"),
     **_steps("less", "#4a9fd0", "#0072b2"),

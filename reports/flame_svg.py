@@ -39,7 +39,7 @@ WAIT_LOOKS = {
     WaitKind.DEVICE: "green",
     WaitKind.SLEEP: "brown",
     WaitKind.SPIN: "purple",
-    WaitKind.PROCESS: "brown",
+    WaitKind.PROCESS: "indigo",
 }
 PACKAGE_LOOKS = ("sky", "orange", "green", "purple", "yellow", "blue", "brown")
 """The packages in which most ticks end, each a colour; the others have none."""
