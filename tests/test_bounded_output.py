@@ -45,13 +45,37 @@ def test_a_program_that_fails_says_why_by_its_last_line() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_probe_and_what_it_started_end_with_perfkit(number: signal.Signals, tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    shell = f"sleep 1000 & echo $! $$ > {started}.part; mv {started}.part {started}; wait"
-    code = f"from layers.collectors.bounded import output_of; output_of(['sh', '-c', {shell!r}], 900)"
-    with subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, stderr=subprocess.DEVNULL) as asking:
+    asks, started = asking_for_a_tree(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", asks], cwd=REPOSITORY, stderr=subprocess.DEVNULL) as asking:
         ids = tree_ids(started)
         asking.send_signal(number)
     wait_until_gone(ids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_probe_that_just_started_ends_with_perfkit(number: signal.Signals, tmp_path: Path) -> None:
+    """perfkit ends before it can tell anybody which process group the program has."""
+    asks, started = asking_for_a_tree(tmp_path)
+    ends = f"""
+import os, pathlib, time
+from layers.collectors import bounded
+def end(group):
+    while not pathlib.Path({str(started)!r}).exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), {int(number)})
+    time.sleep(60)
+bounded.guarded_group = end
+"""
+    subprocess.run([sys.executable, "-c", ends + asks], cwd=REPOSITORY, stderr=subprocess.DEVNULL, timeout=60)
+    wait_until_gone(tree_ids(started))
+
+
+def asking_for_a_tree(folder: Path) -> tuple[str, Path]:
+    """Code that asks a program for output which starts another and never ends, and where both ids will be."""
+    started = folder / "started"
+    shell = f"sleep 1000 & echo $! $$ > {started}.part; mv {started}.part {started}; wait"
+    asks = f"from layers.collectors.bounded import output_of\noutput_of(['sh', '-c', {shell!r}], 900)"
+    return asks, started
 
 
 def test_a_probe_that_is_given_up_leaves_nothing_whatever_session_it_moved_to(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from layers.collectors.guarded_groups import guarded
+from layers.collectors.guarded_probes import guarded_group, guarded_tag
 from layers.collectors.processes import LAUNCH_VARIABLE, family_of, new_tag
 from layers.collectors.stopping import kill_all
 
@@ -55,22 +55,13 @@ def output_of(
     output open.
     """
     name, tag = Path(command[0]).name, new_tag()
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env={**(os.environ if environment is None else environment), LAUNCH_VARIABLE: tag},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise NotStarted(f"{name}: {error.strerror}") from error
-    with guarded(process.pid):
-        whole = False
+    environment = {**(os.environ if environment is None else environment), LAUNCH_VARIABLE: tag}
+    process, whole = None, False
+    with guarded_tag(LAUNCH_VARIABLE, tag):
         try:
-            out, errors, whole = _read_all(process, timeout_s)
+            process = _started(command, stdin, cwd, environment)
+            with guarded_group(process.pid):
+                out, errors, whole = _read_all(process, timeout_s)
         except subprocess.TimeoutExpired:
             raise ProbeFailed(f"{name}: no answer in {timeout_s:g} s") from None
         except _TooMuch:
@@ -78,11 +69,25 @@ def output_of(
         finally:  # an interrupt comes by here, too
             if starts_others or not whole:
                 _end(process, tag)
-            _close(process)
+            if process is not None:
+                _close(process)
     if process.returncode:
         words = (errors or out).decode(errors="replace").strip().splitlines()
         raise ProbeFailed(f"{name}: {words[-1] if words else f'exit code {process.returncode}'}")
     return out
+
+
+def _started(
+    command: Sequence[str], stdin: IO[bytes] | int, cwd: Path | None, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """In a session, and so a process group, of its own."""
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(
+            command, stdin=stdin, stdout=pipe, stderr=pipe, cwd=cwd, env=environment, start_new_session=True
+        )
+    except OSError as error:
+        raise NotStarted(f"{Path(command[0]).name}: {error.strerror}") from error
 
 
 class _TooMuch(Exception):
@@ -138,10 +143,11 @@ def readable(file: IO[bytes], timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * MS_PER_S))
 
 
-def _end(process: subprocess.Popen[bytes], tag: str) -> None:
-    """Kill the program with all that it started, whatever session that moved to."""
+def _end(process: subprocess.Popen[bytes] | None, tag: str) -> None:
+    """Kill the program with all that it started, whatever session that moved to; also one of which an
+    interrupt left nothing but the tag."""
     kill_all(lambda processes: family_of(processes, tag), REAP_WAIT_S)  # while it still shows whose it is
-    if process.returncode is None:
+    if process is not None and process.returncode is None:
         with suppress(ProcessLookupError):  # it just ended
             os.killpg(process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):  # it hangs in the kernel, and is not worth another moment

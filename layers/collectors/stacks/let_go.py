@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from layers.collectors.guarded_groups import END_WAIT_S, SHELL
+from layers.collectors.guarded_probes import END_WAIT_S, SHELL
 from layers.collectors.processes import read_process
 
 WRITE_S = 30.0
