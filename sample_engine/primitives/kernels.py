@@ -15,6 +15,9 @@ from sample_engine.kernel import kernel
 
 ROW_TILE = 4
 """Rows of one call. Products of 1 or 2 rows take other paths in BLAS libraries."""
+SMALL_PRODUCT = 400
+"""Multiplications of a tile below which torch.bmm on a CPU has a loop of its own, whatever the number of tiles
+(`bmm_out_or_baddbmm_` in PyTorch's LinearAlgebra.cpp), where torch.mm calls BLAS."""
 NORM_EPSILON = 1e-5
 
 
@@ -22,12 +25,12 @@ NORM_EPSILON = 1e-5
 def linear(out: Tensor, x: Tensor, weight: Tensor, tile_rows: int) -> None:
     """out = x @ weight; the number of rows is a multiple of `tile_rows`.
 
-    Give weights sides that are multiples of eight. With small odd ones BLAS treats rows differently by place,
-    and for a single column, or a tile of less than 400 multiplications, torch.bmm does not even call it.
+    Give weights sides that are multiples of eight: with small odd ones, or a single column, BLAS treats rows
+    differently by place. A small tile is multiplied in the same loop when it is the only one.
     """
     rows, columns = weight.shape
     tiles = len(x) // tile_rows
-    if x.is_cuda or tiles == 1:
+    if x.is_cuda or (tiles == 1 and tile_rows * rows * columns >= SMALL_PRODUCT):
         torch.mm(x, weight, out=out)
     else:
         x, out = x.view(tiles, tile_rows, rows), out.view(tiles, tile_rows, columns)
