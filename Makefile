@@ -10,6 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 
 PY := .venv/bin/python
+WORKERS ?= auto
 READY := .venv/ready
 ENGINE := .venv/ready-engine
 DEMO := perfkit-demo
@@ -33,7 +34,7 @@ trace: $(READY)
 	.venv/bin/perfkit layer1 --trace $(DEMO)/decode_loop.json.gz --investigation $(DEMO)/investigation
 
 test: lint $(ENGINE)
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 lint: $(READY)
 	$(PY) -m ruff check

@@ -16,8 +16,8 @@ from sample_engine.kernel import kernel
 ROW_TILE = 4
 """Rows of one call. Products of 1 or 2 rows take other paths in BLAS libraries."""
 SMALL_PRODUCT = 400
-"""Multiplications of a tile below which torch.bmm on a CPU has a loop of its own, whatever the number of tiles
-(`bmm_out_or_baddbmm_` in PyTorch's LinearAlgebra.cpp), where torch.mm calls BLAS."""
+"""Multiplications of a tile below which torch.bmm has a loop of its own on a CPU, however many tiles
+(`bmm_out_or_baddbmm_` in PyTorch's LinearAlgebra.cpp); torch.mm calls BLAS for them, too."""
 NORM_EPSILON = 1e-5
 
 
