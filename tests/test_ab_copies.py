@@ -155,3 +155,9 @@ def test_rates_that_cannot_be_meant_are_no_fault(
     assert document(capsys, "ab", *arms)["verdict"]["exit_code"] in (3, 4)
     code, out, _ = run(capsys, "ab", *arms, "--no-record")
     assert code in (3, 4) and max(map(len, out.splitlines())) < 300
+
+
+def test_a_a_runs_at_another_load_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    floor = named("--aa", arm(tmp_path, "again", max_concurrency=16))
+    made = document(capsys, "ab", *both(tmp_path, 1.1), *floor)
+    assert made["floors"] == [] and "16 at a time (A/A runs)" in fired_in(made)["PK533"]

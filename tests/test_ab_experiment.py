@@ -31,6 +31,7 @@ from layers.preflight.facts import Section
 from layers.preflight.snapshot import Snapshot
 from parsers.errors import StoreError, UsageError
 from perfkit import __version__
+from perfkit.cli import ab_arms
 from perfkit.cli.app import main
 from reports.lint import faults
 from tests.report_builders import report_of
@@ -313,3 +314,43 @@ def test_data_that_changed_before_it_went_on_are_found(
     made = document(capsys)
     assert made["verdict"]["word"] == "invalid"
     assert "items" in next(g["message"] for g in made["guards"] if g["code"] == "PK520")
+
+
+class AfterTheFirstPair:
+    """In place of a signal: it comes once two runs stand."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def is_set(self) -> bool:
+        return len(list(self.place.glob(f"artifacts/ab-*/runs/*/{AFTER}"))) >= 2
+
+    def __enter__(self) -> AfterTheFirstPair:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_pk540_an_experiment_that_was_interrupted_hints_and_exits_130(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "inv"
+    arms = ("--launch", command, "--set", "work=5", "--vs", "work=60", "--pairs", "2")
+    with monkeypatch.context() as signalled:
+        signalled.setattr(ab_arms, "told_to_end", lambda: AfterTheFirstPair(place))
+        assert main(["ab", *arms, *COMMON, "--investigation", str(place)]) == 130
+    made = document(capsys)
+    assert made["verdict"]["exit_code"] == 130 and "--resume" in made["verdict"]["next_step"]
+    assert "PK540" in {g["code"] for g in made["guards"]} and made["primary"]["n_pairs"] == 1
+    assert main(["ab", "--resume", "--json", "--investigation", str(place)]) != 130
+    made = document(capsys)
+    assert "PK540" not in {g["code"] for g in made["guards"]} and made["primary"]["n_pairs"] == 2
+
+
+def test_an_arm_that_does_not_start_is_one_line_and_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    arms = ("--launch", command, "--launch-b", "false {port}", "--set", "work=5", "--pairs", "1")
+    assert main(["ab", *arms, *COMMON, "--investigation", str(tmp_path / "inv")]) == 4
+    said = capsys.readouterr()
+    assert "no run of both arms stands" in said.err and json.loads(said.out)["verdict"]["word"] == "void"

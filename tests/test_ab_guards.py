@@ -12,6 +12,7 @@ from layers.evidence.guard import Effect
 from layers.evidence.measurement import Artifact
 from layers.layer3_sweep.model import Accuracy, Counts, Latency, Quantile, Timing
 from layers.layer4_ab.analyse import Beside
+from layers.layer4_ab.judge import judge
 from layers.layer4_ab.model import AbAnalysis, DropFirst, GateState, Recorded
 from tests.ab_builders import BASE, again, analysed, arm_a, arm_b, fired, judged
 
@@ -337,3 +338,11 @@ def test_a_machine_that_changed_between_runs() -> None:
     most = tuple(f"{n:03}-a: gpu.clock: 1980 against 1410" for n in range(5))
     assert fired(analysed(arm_a(changes=most)))["machine-changed"].effect is Effect.DIRECTIONAL
     assert "machine-changed" not in fired(analysed())
+
+
+def test_pk540_an_experiment_that_ended_early_only_hints() -> None:
+    whole, cut = analysed(b=arm_b(by=1.1)), analysed(arm_a(ended_early="run 9 (b): gone"), arm_b(by=1.1))
+    assert judge(whole).verdict.exit_code == 0 and "experiment-ended-early" not in fired(whole)
+    verdict = judge(cut).verdict
+    assert (verdict.word, verdict.directional, verdict.exit_code) == ("improvement", True, 3)
+    assert fired(cut)["experiment-ended-early"].message == "run 9 (b): gone"

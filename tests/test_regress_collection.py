@@ -184,7 +184,13 @@ def test_a_collection_that_was_cut_is_invalid_until_it_is_resumed(
         assert any("planned samples recorded" in g["message"] for g in made["guards"])
         monkeypatch.setattr(collect, "_ask_cell", ask)
         before = len(server.asked) + len(other.asked)
-        capsys.readouterr()
+        path = Path(data.partition(",")[0])
+        items = path.read_text()
+        path.write_text(items.replace("prompt", "other"))
+        assert main(["regress", "--resume", "--investigation", str(tmp_path / "i")]) == 2
+        assert "are others than when it began" in capsys.readouterr().err
+        assert len(server.asked) + len(other.asked) == before
+        path.write_text(items)
         assert main(["regress", "--resume", "--json", "--investigation", str(tmp_path / "i")]) == 0
         assert len(server.asked) + len(other.asked) - before == 3 * ITEMS
     assert json.loads(capsys.readouterr().out)["verdict"]["word"] == "identical"

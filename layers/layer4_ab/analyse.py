@@ -6,7 +6,7 @@ their own that Holm's adjustment covers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +89,7 @@ def analyse(
         pairs=found.pairs,
         starts=found.starts,
         unpaired=found.unpaired,
-        one_sided_loads=_one_sided(a, b),
+        one_sided_loads=(*_one_sided(a, b), *_other_loads(again, load)),
         first_round=found.first_round,
         two_states=found.two_states,
         floors=floors_beside(again_starts, metric, history),
@@ -149,6 +149,13 @@ def _one_sided(a: Recorded, b: Recorded) -> tuple[str, ...]:
     loads = [set(loads_of(arm.rounds)) for arm in (a, b)]
     sides = (("a", loads[0] - loads[1]), ("b", loads[1] - loads[0]))
     return tuple(f"{load} (only {arm})" for arm, only in sides for load in sorted(only, key=str))
+
+
+def _other_loads(again: Recorded | None, load: Load) -> Iterator[str]:
+    """Loads of A/A runs that set no floor at the load of the question."""
+    loads = loads_of(again.rounds) if again else []
+    if loads and load not in loads:
+        yield from (f"{one} (A/A runs)" for one in loads)
 
 
 def _drift(found: Paired, metric: Metric) -> Shift | None:

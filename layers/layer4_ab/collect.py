@@ -70,7 +70,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[list[Round], list[str]]:
 def _matches(one: Round, text: str) -> bool:
     name, equals, pattern = text.partition("=")
     if not equals:
-        raise UsageError(f"--where {text}: say NAME=VALUE, such as revision=base")
+        raise UsageError(f"--{one.arm}-where {text}: say NAME=VALUE, such as revision=base")
     facts = {**one.facts, ARM_FACT: one.swept.arm}
     return name in facts and fnmatchcase(facts[name], pattern)
 

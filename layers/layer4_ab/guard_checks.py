@@ -306,6 +306,11 @@ def loads_of_one_arm(found: AbAnalysis) -> Outcome | None:
     return Outcome(bool(said), f"left out: {said}" if said else "both arms have the same loads")
 
 
+def ended_early(found: AbAnalysis) -> Outcome | None:
+    why = found.a.ended_early or found.b.ended_early
+    return Outcome(bool(why), why or "every run that was planned, or nobody planned any")
+
+
 def machine_changed(found: AbAnalysis) -> Outcome | None:
     """Of experiments that perfkit ran: others have no snapshots to compare."""
     changes = [*found.a.changes, *found.b.changes]

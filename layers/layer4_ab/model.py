@@ -94,6 +94,8 @@ class Recorded:
     changes: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     """of its servers, by path, where perfkit started them"""
+    ended_early: str = ""
+    """why the experiment ended before its last run, where perfkit ran one and it did"""
     hot: bool = False
     """whether the two runs of a pair shared a server, whose settings were changed"""
 

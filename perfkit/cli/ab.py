@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from layers.evidence.verdict import Exit
 from layers.evidence.wording import counted
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli import ab_options as ask
@@ -204,6 +205,11 @@ def _judged(
     story = story_of(analysis, result.verdict, known_beside(analysis, beside.earlier))
     told = {**result.sections, **found.sections, "story": section_of(story)}
     result = replace(result, sections=told)
+    if found.ended is not None and found.ended.interrupted:
+        cut = replace(
+            result.verdict, exit_code=Exit.INTERRUPTED, next_step="perfkit ab --resume goes on with it"
+        )
+        result = replace(result, verdict=cut)
     try:
         if not no_record:
             stacks = beside.leaf.artifacts if beside.leaf else ()

@@ -74,8 +74,10 @@ def run_arms(
             ended = begin(experiment, investigation, headers, told.is_set, judging)
     read, experiment = read_arms(ended.folder, ended.experiment), ended.experiment
     if not read[Arm.A].rounds or not read[Arm.B].rounds:
-        why = ended.why or "nothing was sent"
-        raise UnreadableInput(f"{ended.folder}: no run of both arms stands ({why}): --resume goes on")
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        why, kind = ended.why or "nothing was sent", type(ended.error) if ended.error else UnreadableInput
+        raise kind(f"{ended.folder}: no run of both arms stands ({why}): --resume goes on")
     (changed, *more) = experiment.changed or [experiment.variable]
     follows = (
         ["settings"] if experiment.a.subject == experiment.b.subject else ["settings", "server", "launch"]
@@ -88,7 +90,8 @@ def run_arms(
     )
     told_of = {"folder": str(ended.folder), "order": "".join(experiment.order), "ended_early": ended.why}
     again = as_again(read[Arm.A], read[Arm.B]) if experiment.a_a else None
-    return Found(asked, read[Arm.A], read[Arm.B], again, {"experiment": told_of}, ended)
+    a = replace(read[Arm.A], ended_early=ended.why)
+    return Found(asked, a, read[Arm.B], again, {"experiment": told_of}, ended)
 
 
 def as_again(a: Recorded, b: Recorded) -> Recorded:

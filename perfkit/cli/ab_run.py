@@ -28,7 +28,7 @@ from layers.layer4_ab.experiment_folder import (
     write_experiment,
     write_judging,
 )
-from layers.layer4_ab.run_experiment import run_experiment
+from layers.layer4_ab.run_experiment import TOLD, run_experiment
 from parsers.errors import PerfkitError, UsageError
 from perfkit.cli import sweep_options
 from perfkit.cli.messages import complain, say
@@ -61,11 +61,18 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An experiment as it was left: `why` it ended before its last run, empty where it did not."""
+    """An experiment as it was left: `why` it ended before its last run, empty where it did not; the error
+    that it was, where it was one."""
 
     folder: Path
     experiment: Experiment
     why: str
+    error: PerfkitError | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended it."""
+        return self.error is None and self.why.endswith(TOLD)
 
 
 def experiment_of(arms: Arms, load: Mapping[str, Any], at: float | None, pairs: int) -> Experiment:
@@ -134,13 +141,14 @@ def _run(experiment: Experiment, folder: Path, headers: Mapping[str, str], told:
     data = data_set(experiment.each.data, folder / SOUND, experiment.each.seed)
     endpoint_for(experiment.each.endpoint).check(data.warmup("check"))
     say(_announced(experiment, folder))
+    failed: PerfkitError | None = None
     with moving_line() as move:
         try:
             why = run_experiment(experiment, folder, data, Runs(experiment, move), headers, told)
         except PerfkitError as error:  # what was recorded is judged and kept all the same
             complain(str(error))
-            why = str(error)
-    return Ended(folder, experiment, why)
+            why, failed = str(error), error
+    return Ended(folder, experiment, why, failed)
 
 
 def _announced(experiment: Experiment, folder: Path) -> str:

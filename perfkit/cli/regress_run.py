@@ -12,6 +12,7 @@ from layers.collectors.load.item import Item
 from layers.evidence.store import ARTIFACTS, Investigation
 from layers.evidence.wording import counted
 from layers.layer3_sweep.data_sets.registry import data_set
+from layers.layer3_sweep.sweep_folder import ITEMS, keep_items
 from layers.layer3_sweep.target import require_listening
 from layers.layer5_regression.collect import collect
 from layers.layer5_regression.collected import contents_of_arm, is_collected, read_collected
@@ -59,10 +60,12 @@ def collect_new(
 
 
 def collect_rest(investigation: Path, headers: Mapping[str, str], told: Callable[[], bool]) -> Collected:
-    """Go on with the collection that began last in this investigation."""
+    """Go on with the collection that began last in this investigation; UsageError where its items are others
+    now."""
     folder = latest_folder(investigation / ARTIFACTS)
     plan = read_plan(folder)
     items = _items(plan, folder)
+    _require_same(plan, items, folder)
     say(f"going on with {folder}")
     facts = data_facts(contents_of(items), earlier_contents(investigation))
     return Collected(_collect(plan, folder, items, headers, told), facts)
@@ -85,6 +88,17 @@ def _items(plan: CollectionPlan, folder: Path) -> list[Item]:
     if len(items) < most:
         raise UsageError(f"{counted(len(items), 'item')} for {most} at a time: give more (items=N of --data)")
     return items
+
+
+def _require_same(plan: CollectionPlan, items: Sequence[Item], folder: Path) -> None:
+    """Each arm is asked the same: a file that was changed meanwhile would make answers differ by itself."""
+    before = set((folder / ITEMS).glob("*.log"))
+    kept = keep_items(folder, items)
+    if before and kept not in before:
+        kept.unlink()
+        raise UsageError(
+            f"--resume: the items of {plan.data} are others than when it began: restore them, or begin anew"
+        )
 
 
 def _collect(
