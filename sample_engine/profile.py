@@ -4,7 +4,7 @@ monotonic clock, which all processes share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -63,7 +63,8 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """All of it, from start to stop. `lost` activities were overwritten: the oldest ones of a full log."""
+    """All of it, from start to stop. Of a full log the oldest activities were overwritten, in the order in
+    which they ended: `lost`."""
 
     device_name: str
     host_pid: int
@@ -74,3 +75,21 @@ class Profile:
     annotations: list[Annotation]
     activities: list[Activity]
     lost: int
+
+    def whole(self) -> Profile:
+        """The part of which nothing was lost: the calls from the end of the oldest activity that is left on,
+        with what they caused. Calls before may have lost theirs, and would look like work that never ran."""
+        if not self.lost:
+            return self
+        begin_ns = self.activities[0].end_ns if self.activities else self.end_ns
+        calls = [one for one in self.calls if one.start_ns >= begin_ns]
+        known = {one.correlation for one in calls}
+        activities = [one for one in self.activities if one.correlation in known]
+        return replace(
+            self,
+            start_ns=begin_ns,
+            calls=calls,
+            annotations=[one for one in self.annotations if one.start_ns >= begin_ns],
+            activities=activities,
+            lost=self.lost + len(self.activities) - len(activities),
+        )

@@ -159,6 +159,28 @@ def test_a_full_log_keeps_the_newest_and_counts_the_lost() -> None:
     assert [one.correlation for one in profile.activities] == launches[-8:]
 
 
+def test_a_trace_begins_where_nothing_is_lost_any_more() -> None:
+    """The log keeps a half of one replay; its call, and those before, have nothing to show."""
+    with small_device(log_slots=8) as device:
+        stream, result = device.streams[0], number(device)
+        with stream.capture() as graph:
+            for _ in range(NODES):
+                stream.launch(append, (result,), (0,))
+        device.synchronize()
+        device.start_profile()
+        for _ in range(5):
+            graph.replay()
+            stream.synchronize()
+        found = device.collect_profile()
+    whole, left = found.whole(), 8 // NODES
+    replays = [one.correlation for one in found.calls if one.operation == "replay"]
+    assert 8 % NODES and (found.lost, len(found.activities)) == (5 * NODES - 8, 8)
+    assert [one.correlation for one in whole.calls if one.operation == "replay"] == replays[-left:]
+    assert [one.correlation for one in whole.activities] == sorted(replays[-left:] * NODES)
+    assert whole.lost == (5 - left) * NODES
+    assert found.start_ns < whole.start_ns <= whole.calls[0].start_ns
+
+
 def test_counters_are_exact_and_busy_time_is_the_sum_of_the_activities(device: EmulatedDevice) -> None:
     result = number(device)
     with device.streams[0].capture() as graph:

@@ -26,7 +26,8 @@ NAME = "emulated (CPU)"
 PINNED_BYTES = 64 << 20
 WATCHDOG_S = 30.0
 LOG_SLOTS = 1 << 18
-"""16 MiB of activities, some 800 steps of 320 kernels; the oldest are overwritten, and counted."""
+"""16 MiB of activities, about 800 steps of 320 kernels; the oldest are overwritten and counted, and a trace
+begins after them."""
 
 
 class EmulatedDevice:
@@ -113,7 +114,7 @@ class EmulatedDevice:
         self._block.words[Word.PROFILING] = 1
 
     def stop_profile(self, path: Path) -> None:
-        write_trace(path, self.collect_profile(), self._graph_trace)
+        write_trace(path, self.collect_profile().whole(), self._graph_trace)
 
     def collect_profile(self) -> Profile:
         """Wait for the device, stop recording, and return what was recorded."""
