@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from layers.layer1_gpu_busy import runtime_calls
+from layers.layer1_gpu_busy import clocks
 from parsers.trace_model import (
     KERNEL,
     MEMCPY,
@@ -72,7 +72,8 @@ class Span:
 def one_clock() -> Iterator[None]:
     """For twins that know of no clocks: operations may begin before their calls, as random ones do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime_calls, "CLOCK_TOLERANCE", 1.0)
+        patch.setattr(clocks, "CLOCK_TOLERANCE", 1.0)
+        patch.setattr(clocks, "SHORT_WAITS", 2.0)
         yield
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layers.layer1_gpu_busy.copies import UNKNOWN_DIRECTION, copy_table, direction_of
+from layers.layer1_gpu_busy.copies import copy_table
+from layers.layer1_gpu_busy.copy_names import UNKNOWN_DIRECTION, direction_of
 from parsers.trace_model import MEMCPY
 from tests.builders import Op, copy_to_host, kernel, ops_of, trace_of
 

@@ -257,7 +257,7 @@ def test_overlap_on_a_stream_is_a_note_where_the_ratio_is_low_all_the_same(tmp_p
 def test_nothing_that_compares_two_clocks_is_measured_where_they_disagree(tmp_path: Path) -> None:
     device = analysed(clock_is_late(200), tmp_path).devices[0]
     assert device.launches is not None and device.idle is not None
-    assert device.launches.early_share == 1.0
+    assert device.launches.clocks.early_share == 1.0
     assert device.launches.delay_p50_ns is None and device.launches.queue_depth_p50 is None
     assert device.idle.by_cause_ns[Cause.UNKNOWN] == device.idle.idle_ns > 0
 

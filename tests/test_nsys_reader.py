@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from layers.layer1_gpu_busy.busy import kernel_time, ops_of
-from layers.layer1_gpu_busy.copies import direction_of
+from layers.layer1_gpu_busy.copy_names import direction_of
 from layers.layer1_gpu_busy.replays import check_replays
 from layers.layer1_gpu_busy.runtime_calls import launched_by
 from parsers.chrome_categories import Role

@@ -292,7 +292,7 @@ def host_missing(facts: TraceFacts) -> Outcome | None:
         return None
     tied, events = facts.device.launches.correlated_ops, facts.device.busy.events
     message = f"{tied:,} of {events:,} operations have their launch call in the trace"
-    unseen = tied < SEEN_SHARE * events and not facts.device.launches.early_share
+    unseen = tied < SEEN_SHARE * events and facts.device.launches.clocks.agree
     return Outcome(unseen, message, None if facts.word is Word.HOST_BOUND else Effect.NOTE)
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from layers.evidence.guard import Effect, Guard, Outcome
 from layers.evidence.strength_table import TRACE_MIN_STEPS
 from layers.evidence.wording import counted, limit, pct
+from layers.layer1_gpu_busy.clocks import CLOCK_TOLERANCE, SHORT_WAITS, WAIT_TOLERANCE_NS
 from layers.layer1_gpu_busy.guard_checks import TraceFacts
 from layers.layer1_gpu_busy.guards_torn import TORN_GUARDS
 from layers.layer1_gpu_busy.guards_units import UNIT_GUARDS
 from layers.layer1_gpu_busy.idle_model import Cause
 from layers.layer1_gpu_busy.model import PREFILLING, Step, StepTime
-from layers.layer1_gpu_busy.runtime_calls import CLOCK_TOLERANCE, SHARED_TOLERANCE
+from layers.layer1_gpu_busy.runtime_calls import SHARED_TOLERANCE
 from layers.layer1_gpu_busy.thresholds import Word, word_of
 from parsers.trace_model import NO_STREAM
 
@@ -108,11 +109,14 @@ STREAM_RUNS_SEVERAL = Guard(
 
 def _clocks(facts: TraceFacts) -> Outcome | None:
     launches = facts.device.launches if facts.device is not None else None
-    if launches is None or launches.early_share is None:
+    clocks = launches.clocks if launches is not None else None
+    if clocks is None or clocks.early_share is None:
         return None
-    fired = launches.early_share > CLOCK_TOLERANCE
-    withheld = ": launch delays and causes of idle time are not measured" if fired else ""
-    return Outcome(fired, f"{pct(launches.early_share)} of the operations began before their call{withheld}")
+    what = f"{pct(clocks.early_share)} of the operations began before their call"
+    if clocks.waits:
+        what += f", {clocks.short_waits:,} of {counted(clocks.waits, 'wait')} returned before what it was for"
+    withheld = "" if clocks.agree else ": launch delays and causes of idle time are not measured"
+    return Outcome(not clocks.agree, what + withheld)
 
 
 CLOCKS_DISAGREE = Guard(
@@ -120,9 +124,11 @@ CLOCKS_DISAGREE = Guard(
     name="clocks-disagree",
     layer="layer1",
     effect=Effect.DIRECTIONAL,
-    sees="Operations that run before anybody launched them.",
+    sees="Operations that run before anybody launched them, or after the host has waited for them.",
     cause="Times of host and device come from two clocks, and the profiler did not bring them together.",
-    detection=f"More than {limit(CLOCK_TOLERANCE)} of the operations with a launch call began before it.",
+    detection=f"More than {limit(CLOCK_TOLERANCE)} of the operations with a launch call began before it. Or "
+    f"{limit(SHORT_WAITS)} or more of the waits returned over {WAIT_TOLERANCE_NS // 1000} µs before what "
+    "they waited for had ended: waits for the whole device, and for a stream right after a copy to the host.",
     remedy="The busy ratio needs one clock only and stands. For launch delays and causes of idle time, "
     "record again, or with nsys.",
     source="kineto issues on clock conversion (CUPTI timestamps before the call); perfkit: two clocks are "

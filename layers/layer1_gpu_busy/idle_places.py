@@ -16,7 +16,7 @@ import re
 import numpy as np
 
 from layers.evidence.intervals import union
-from layers.layer1_gpu_busy.copies import copies_to_host
+from layers.layer1_gpu_busy.copy_names import copies_to_host
 from layers.layer1_gpu_busy.host_stack import names_matching, spans_of
 from layers.layer1_gpu_busy.idle_gaps import NO_OP, DeviceGaps
 from layers.layer1_gpu_busy.idle_model import Place

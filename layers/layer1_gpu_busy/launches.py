@@ -48,7 +48,7 @@ def launch_statistics(trace: DeviceTrace, ops: DeviceOps) -> LaunchStats:
         queue_depth_max=int(depth.max()) if len(depth) else None,
         empty_queue_share=float((depth == 0).mean()) if len(depth) else None,
         shorter_than_call_share=_shorter_than_call(ops, launched, first_op[length == 1]),
-        early_share=launched.early_share,
+        clocks=launched.clocks,
         shared_ids=ids_of_several_calls(trace),
         tied_launches=len(first_op),
     )

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from layers.evidence.symptom import Symptom
 from layers.evidence.wording import counted
+from layers.layer1_gpu_busy.clocks import NO_CLOCKS, Clocks
 from layers.layer1_gpu_busy.idle_model import Cause, IdleAnatomy, StreamWait
 
 DEVICE_WINDOW = "device"
@@ -213,9 +214,8 @@ class LaunchStats:
     running on the device (None: no correlated launches). `queue_depth_*` counts operations launched and not
     yet finished at each launch.
     `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call
-    that launched them (HTA's "short kernels"); None: no such kernel. `early_share` is that of the tied
-    operations that began before their call did; where it shows that host and device kept different clocks
-    (`runtime_calls.CLOCK_TOLERANCE`), nothing that compares the two is measured. `shared_ids` counts
+    that launched them (HTA's "short kernels"); None: no such kernel. Where `clocks` do not agree,
+    nothing that compares host and device is measured. `shared_ids` counts
     correlation ids of calls that are not one launch.
     """
 
@@ -231,7 +231,7 @@ class LaunchStats:
     queue_depth_max: int | None
     empty_queue_share: float | None
     shorter_than_call_share: float | None
-    early_share: float | None = None
+    clocks: Clocks = NO_CLOCKS
     shared_ids: int = 0
     tied_launches: int = 0
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from layers.evidence.strength_table import TRACE_MIN_STEPS
-from layers.layer1_gpu_busy.copies import copies_to_host
+from layers.layer1_gpu_busy.copy_names import copies_to_host
 from layers.layer1_gpu_busy.kernel_groups import KernelGroup, group_codes, in_groups
 from layers.layer1_gpu_busy.runtime_calls import Launched, Purpose
 from parsers.trace_model import I64, DeviceOps, DeviceTrace

@@ -12,7 +12,6 @@ the end of the recording.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -20,12 +19,9 @@ import numpy as np
 from layers.evidence.intervals import Intervals, total, union
 from layers.layer1_gpu_busy.busy import busy_time
 from layers.layer1_gpu_busy.coverage import among, outermost, tied
-from layers.layer1_gpu_busy.host_stack import names_matching
 from layers.layer1_gpu_busy.model import ReplayCheck
-from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, in_graph, runtime_calls
+from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, in_graph, runtime_calls, whole_device_waits
 from parsers.trace_model import I64, DeviceOps, DeviceTrace, HostSpans
-
-WHOLE_DEVICE_WAIT = re.compile(r"^(cudaDevice|hipDevice|cuCtx|hipCtx|cudaThread)Synchronize")
 
 REFERENCES = 64
 """Lists of operations that a replay is compared with, the most frequent first: a bound on time, no more."""
@@ -71,17 +67,9 @@ def _possible_time(trace: DeviceTrace, ops: DeviceOps, calls: Calls, uncovered: 
     end_of_trace = int(np.concatenate((ops.end_ns, uncovered.end_ns)).max())
     if trace.recorded_ns is not None:
         end_of_trace = max(end_of_trace, trace.recorded_ns[1])
-    waits = _whole_device_waits(trace, ops, calls)
+    waits = whole_device_waits(trace, calls)
     next_wait = np.searchsorted(waits.start_ns, uncovered.end_ns)
     return union(uncovered.start_ns, np.append(waits.end_ns, end_of_trace)[next_wait])
-
-
-def _whole_device_waits(trace: DeviceTrace, ops: DeviceOps, calls: Calls) -> HostSpans:
-    """The waits after which the device had run all that was launched before, by start."""
-    processes = {trace.tracks[track].pid for track in np.unique(calls.spans.track_id)}
-    one_device = len(ops) == len(trace.device_ops) and len(processes) == 1
-    proving = calls.are(Purpose.SYNC) & names_matching(trace, calls.spans, WHOLE_DEVICE_WAIT) & one_device
-    return calls.spans.select(proving)
 
 
 def _short_replays(replayed: DeviceOps) -> int:

@@ -14,6 +14,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from layers.layer1_gpu_busy.clocks import Clocks, Waits, copy_waits, device_waits
+from layers.layer1_gpu_busy.copy_names import copies_to_host
 from layers.layer1_gpu_busy.host_stack import names_matching, process_of_track, spans_of
 from layers.layer1_gpu_busy.kept import kept
 from parsers.chrome_categories import Role
@@ -67,14 +69,14 @@ PURPOSES: tuple[tuple[Purpose, str], ...] = (
 )
 """First match wins. Names: CUDA runtime and driver API, HIP runtime API, Unified Runtime and Level Zero."""
 
+WHOLE_DEVICE_WAIT = re.compile(r"^(cudaDevice|hipDevice|cuCtx|hipCtx|cudaThread)Synchronize")
+STREAM_WAIT = re.compile(r"^(cuda|cu|hip)StreamSynchronize")
+"""Waits for all that a device was given, and for one stream."""
+
 RETURNS_AT_ONCE = re.compile(r"Async")
 """Copies so named need not wait; the others (`cudaMemcpy`, `hipMemcpyWithStream`) return when done."""
 
 NO_CALL = -1
-
-CLOCK_TOLERANCE = 0.05
-"""Share of operations that may begin before their launch call did. In none of the real traces at hand does a
-single one; more than a few say that host and device kept different clocks. perfkit's choice."""
 
 SHARED_TOLERANCE = 0.05
 """Share of correlation ids that may name several launches before a file counts as that of several processes.
@@ -122,9 +124,8 @@ class Launched:
     """The call that launched each of one device's operations; all arrays have shape (operations,).
 
     `call` indexes `calls.spans` and is NO_CALL where the trace holds no such call; the three columns after
-    `known` say nothing there. `early_share` is the share of operations that began before their call did
-    (None: none has a call); above CLOCK_TOLERANCE no call is known, since times of host and device cannot
-    be compared. `before_recording`: no call,
+    `known` say nothing there. Where `clocks` do not agree no call is known, since times of host and device
+    cannot be compared. `before_recording`: no call,
     and an id below that of every recorded call, so the launch was made before the recording began (ids
     count up with the calls of a process).
     """
@@ -136,7 +137,7 @@ class Launched:
     end_ns: I64
     track_id: I64
     before_recording: Bools
-    early_share: float | None
+    clocks: Clocks
 
     def take(self, op: I64) -> Launched:
         """The same for chosen operations, in that order; -1 chooses none, which has no call."""
@@ -144,7 +145,7 @@ class Launched:
         known, before = (np.append(flags, False)[op] for flags in (self.known, self.before_recording))
         columns = (self.start_ns, self.end_ns, self.track_id)
         start_ns, end_ns, track_id = (np.append(column, 0)[op] for column in columns)
-        return Launched(self.calls, call, known, start_ns, end_ns, track_id, before, self.early_share)
+        return Launched(self.calls, call, known, start_ns, end_ns, track_id, before, self.clocks)
 
     def by(self, *purposes: Purpose) -> Bools:
         """Which operations a call of one of the purposes launched."""
@@ -168,9 +169,8 @@ def launched_by(trace: DeviceTrace, ops: DeviceOps) -> Launched:
     ids, first = _first_call_of_id(calls)
     at = np.searchsorted(ids, ops.correlation)
     tied = (ops.correlation > 0) & (np.append(ids, NO_CORRELATION)[at] == ops.correlation)
-    early = ops.start_ns[tied] < calls.spans.start_ns[first[at[tied]]]
-    early_share = float(early.mean()) if len(early) else None
-    known = tied if (early_share or 0.0) <= CLOCK_TOLERANCE else np.zeros_like(tied)
+    clocks = _clocks(trace, ops, calls, np.where(tied, np.append(first, NO_CALL)[at], NO_CALL))
+    known = tied if clocks.agree else np.zeros_like(tied)
     call = np.where(known, np.append(first, NO_CALL)[at], NO_CALL)
     below, above = np.append(NO_CORRELATION, ids)[at], np.append(ids, NO_CORRELATION)[at]
     process = ops.correlation >> PROCESS_SHIFT
@@ -183,7 +183,39 @@ def launched_by(trace: DeviceTrace, ops: DeviceOps) -> Launched:
     purpose = calls.purpose.copy()
     purpose[call[known][purpose[call[known]] == Purpose.OTHER]] = Purpose.LAUNCH
     calls = Calls(calls.spans, purpose)
-    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, early_share)
+    return Launched(calls, call, known, start_ns, end_ns, track_id, before_recording, clocks)
+
+
+def whole_device_waits(trace: DeviceTrace, calls: Calls) -> HostSpans:
+    """The waits after which the device had run all that was launched before, by start. A wait does not name
+    its device or process, so in a trace of several there is none.
+    """
+    processes = {trace.tracks[track].pid for track in np.unique(calls.spans.track_id)}
+    one_device = len(np.unique(trace.device_ops.device)) == 1 and len(processes) == 1
+    proving = calls.are(Purpose.SYNC) & names_matching(trace, calls.spans, WHOLE_DEVICE_WAIT) & one_device
+    return calls.spans.select(proving)
+
+
+def _clocks(trace: DeviceTrace, ops: DeviceOps, calls: Calls, call: I64) -> Clocks:
+    """What the calls of operations (NO_CALL: none), and waits for them, say of the clocks."""
+    tied = np.flatnonzero(call != NO_CALL)
+    early = ops.start_ns[tied] < calls.spans.start_ns[call[tied]]
+    of_device = device_waits(
+        whole_device_waits(trace, calls), calls.spans.end_ns[call[tied]], ops.end_ns[tied]
+    )
+    of_copies = _copy_waits(trace, ops, calls, call)
+    return Clocks(
+        early_share=float(early.mean()) if len(early) else None,
+        waits=len(of_device) + len(of_copies),
+        short_waits=of_device.short + of_copies.short,
+    )
+
+
+def _copy_waits(trace: DeviceTrace, ops: DeviceOps, calls: Calls, call: I64) -> Waits:
+    copies = np.flatnonzero((call != NO_CALL) & copies_to_host(trace, ops))
+    copies = copies[calls.are(Purpose.COPY)[call[copies]]]
+    are_waits = calls.are(Purpose.SYNC) & names_matching(trace, calls.spans, STREAM_WAIT)
+    return copy_waits(calls.spans, are_waits, call[copies], ops.end_ns[copies])
 
 
 @kept
