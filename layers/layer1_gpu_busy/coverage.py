@@ -14,7 +14,7 @@ import numpy as np
 
 from layers.layer1_gpu_busy.host_stack import are_outermost, names_matching
 from layers.layer1_gpu_busy.model import LaunchCoverage
-from layers.layer1_gpu_busy.runtime_calls import Purpose, runtime_calls
+from layers.layer1_gpu_busy.runtime_calls import Calls, Purpose, runtime_calls
 from parsers.trace_model import (
     I32,
     I64,
@@ -40,13 +40,28 @@ def check_coverage(trace: DeviceTrace) -> LaunchCoverage:
     launches, ran = outermost(launches, tied(launches, trace.device_ops))
     captured = ~ran & _captured(trace, calls.spans, launches)
     missing = ~ran & ~captured
+    copies, lost_copies = _copies(trace, calls)
     return LaunchCoverage(
         launches=int(np.count_nonzero(~captured)),
         without_operations=int(np.count_nonzero(missing)),
         captured=int(np.count_nonzero(captured)),
         at_the_end=int(np.count_nonzero(missing & _at_the_end(launches, ran))),
         operations_without_launch=_without_launch(calls.spans, trace.device_ops),
+        copies=copies,
+        lost_copies=lost_copies,
     )
+
+
+def _copies(trace: DeviceTrace, calls: Calls) -> tuple[int, int]:
+    """Copy calls outside of captures, and those of them without an operation. None after the last call that
+    has one: the recording of the device may have ended there.
+    """
+    made_ns = calls.spans.start_ns[tied(calls.spans, trace.device_ops)]
+    copies = calls.spans.select(calls.are(Purpose.COPY))
+    copies, ran = outermost(copies, tied(copies, trace.device_ops))
+    counted = copies.start_ns <= made_ns.max(initial=NEVER_NS)
+    counted &= ran | ~_captured(trace, calls.spans, copies)
+    return int(np.count_nonzero(counted)), int(np.count_nonzero(counted & ~ran))
 
 
 def _without_launch(calls: HostSpans, ops: DeviceOps) -> int:

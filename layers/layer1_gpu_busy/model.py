@@ -122,9 +122,9 @@ class LaunchCoverage:
     """Kernel launches of a whole trace (graph launches are in `ReplayCheck`), and how many have no operation.
 
     `captured` launches went into a graph instead of to the device and are in neither of the other counts.
-    `at_the_end` of those without operations are among the last launches: a host far ahead when
-    the profiler stopped, or a recording of the device that ended early. `operations_without_launch` have ids
-    between those of recorded calls, and others of their name have their call.
+    `at_the_end` of those without operations are among the last launches: a host far ahead when the profiler
+    stopped, or a recording of the device that ended early. `operations_without_launch` have ids between those
+    of recorded calls, and others of their name have their call. `lost_copies` of `copies` have no operation.
     """
 
     launches: int
@@ -132,6 +132,8 @@ class LaunchCoverage:
     captured: int
     at_the_end: int = 0
     operations_without_launch: int = 0
+    copies: int = 0
+    lost_copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,7 @@ class LaunchStats:
     yet finished at each launch.
     `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call
     that launched them (HTA's "short kernels"); None: no such kernel. Where `clocks` do not agree,
-    nothing that compares host and device is measured. `shared_ids` counts
-    correlation ids of calls that are not one launch.
+    nothing that compares host and device is measured. `shared_ids`: ids of calls that are not one launch.
     """
 
     launches: int
