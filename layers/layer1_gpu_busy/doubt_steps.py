@@ -25,7 +25,7 @@ from layers.layer1_gpu_busy.guards import (
 from layers.layer1_gpu_busy.guards_doubts import DOUBT_GUARDS, NOTHING_WAS_SUBMITTED, TORN_PAIRS
 from layers.layer1_gpu_busy.guards_nsys import NSYS_GUARDS
 from layers.layer1_gpu_busy.guards_run import RUN_GUARDS
-from layers.layer1_gpu_busy.guards_torn import TORN_STRETCHES
+from layers.layer1_gpu_busy.guards_torn import COPIES_WITHOUT_OPERATIONS, TORN_STRETCHES
 from layers.layer1_gpu_busy.guards_width import BUSY_WITH_IDLE_SMS, WIDTH_GUARDS
 from layers.layer1_gpu_busy.next_steps import NO_ANATOMY
 
@@ -38,7 +38,7 @@ ARE_THE_CURE = (
     *(IDLE_WHILE_QUEUED, NOTHING_WAS_SUBMITTED, BUSY_WITH_COPIES, BUSY_WITH_WAITING, BUSY_WITH_IDLE_SMS),
 )
 """The next step says what their remedy says."""
-TORN = [guard.code for guard in (DAMAGED_FILE, TORN_PAIRS, TORN_STRETCHES)]
+TORN = [guard.code for guard in (DAMAGED_FILE, TORN_PAIRS, TORN_STRETCHES, COPIES_WITHOUT_OPERATIONS)]
 """Of a file that is not whole: it comes before whatever else it seems to say."""
 DOUBTS_NAMED = 2
 """More than these are left to the list of checks."""

@@ -214,9 +214,8 @@ class LaunchStats:
     Delays, `empty_queue_share` and `queue_depth_*` are of the `tied_launches`, those with recorded
     operations; the rest is of all `launches`. `empty_queue_share` is the share that found nothing queued or
     running on the device (None: no correlated launches). `queue_depth_*` counts operations launched and not
-    yet finished at each launch.
-    `shorter_than_call_share` is that of kernels launched one by one that ran for less time than the call
-    that launched them (HTA's "short kernels"); None: no such kernel. Where `clocks` do not agree,
+    yet finished at each launch. `shorter_than_call_share` is that of kernels launched one by one that ran for
+    less time than their call (HTA's "short kernels"); None: no such kernel. Where `clocks` do not agree,
     nothing that compares host and device is measured. `shared_ids`: ids of calls that are not one launch.
     """
 
