@@ -180,7 +180,8 @@ def test_a_collection_that_was_cut_is_invalid_until_it_is_resumed(
     monkeypatch.setattr(collect, "_ask_cell", cut)
     with loaded(echo) as server, loaded(echo) as other:
         made = asked(capsys, tmp_path / "i", server.port, other.port, "--data", data, *GRID)
-        assert made["verdict"]["word"] == "invalid" and made["verdict"]["exit_code"] == 4
+        assert (made["verdict"]["word"], made["verdict"]["exit_code"]) == ("invalid", 130)
+        assert "--resume goes on" in made["verdict"]["next_step"]
         assert any("planned samples recorded" in g["message"] for g in made["guards"])
         monkeypatch.setattr(collect, "_ask_cell", ask)
         before = len(server.asked) + len(other.asked)

@@ -52,6 +52,7 @@ from parsers.loss import Loss
 from parsers.output_model import Kind, Output, Payload, text_payload
 from parsers.recorded_outputs import ids_payload, pcm_payload
 
+TOLD = "it was told to end"
 DRAIN_S = 600.0
 """Every answer is waited for: what is cut off is no output."""
 
@@ -121,10 +122,10 @@ def _ask_arm(
         asked = Asked(plan, arm, place, served.url, adapter, endpoint, items, kept, headers)
         for number in left:
             if told():
-                return "it was told to end"
+                return TOLD
             outputs, run = _ask_cell(asked, number, told)
             if run is None:
-                return "it was told to end"
+                return TOLD
             answered = sum(not output.error for output in outputs)
             watcher.cell(plan.cells[number], number + 1, len(plan.cells), answered, len(outputs))
     return ""

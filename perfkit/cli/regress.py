@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from layers.evidence.verdict import Exit
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 from perfkit.cli import regress_options as ask
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from layers.evidence.measurement import Artifact
     from layers.layer5_regression.model import Analysis, Arm, Options
     from perfkit.cli.regress_plan import Wanted
+    from perfkit.cli.regress_run import Collected
 
 ALWAYS = frozenset({"json", "investigation", "no_record"})
 JUDGING = frozenset({"model_config", "tolerant", "margin", "max_lsb"})
@@ -85,6 +87,7 @@ def regress(
         why = "--resume: the collection keeps what it was asked"
         refuse_beside(regress, options_given, ALWAYS | JUDGING | {"resume", "header"}, why)
     chosen = ask.judging(tolerant, margin, max_lsb, model_config)
+    interrupted = False
     if a or b or aa:
         arms, chosen = _from_files(a or [], b or [], aa or [], chosen, investigation)
     else:
@@ -109,9 +112,15 @@ def regress(
             counters=counter or [],
             timeout_s=timeout,
         )
-        arms, chosen = _asked(wanted, resume, asked.pairs("--header", header), chosen, investigation)
+        collected = _asked(wanted, resume, asked.pairs("--header", header), investigation)
+        arms, interrupted = list(collected.arms), collected.interrupted
+        chosen = replace(chosen, data=collected.data)
     analysis = analyse(arms[0], arms[1], arms[2] if len(arms) > 2 else None, chosen)
     result = judge(analysis)
+    if interrupted:
+        goes_on = "perfkit regress --resume goes on with it"
+        cut = replace(result.verdict, exit_code=Exit.INTERRUPTED, next_step=goes_on)
+        result = replace(result, verdict=cut)
     try:
         if not no_record:
             record_result(investigation, result, started, _artifacts(analysis))
@@ -153,19 +162,15 @@ def _from_files(
     return arms, replace(chosen, data=facts_of_data([*a, *b], investigation))
 
 
-def _asked(
-    wanted: Wanted, resume: bool, headers: dict[str, str], chosen: Options, investigation: Path
-) -> tuple[list[Arm], Options]:
+def _asked(wanted: Wanted, resume: bool, headers: dict[str, str], investigation: Path) -> Collected:
     """Arms that are asked now."""
     from perfkit.cli.regress_plan import plan_of
     from perfkit.cli.regress_run import collect_new, collect_rest
 
     with told_to_end() as told:
         if resume:
-            collected = collect_rest(asked.existing(investigation), headers, told.is_set)
-        else:
-            collected = collect_new(plan_of(wanted), investigation, headers, told.is_set)
-    return list(collected.arms), replace(chosen, data=collected.data)
+            return collect_rest(asked.existing(investigation), headers, told.is_set)
+        return collect_new(plan_of(wanted), investigation, headers, told.is_set)
 
 
 def _artifacts(analysis: Analysis) -> list[Artifact]:

@@ -14,7 +14,7 @@ from layers.evidence.wording import counted
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.sweep_folder import ITEMS, keep_items
 from layers.layer3_sweep.target import require_listening
-from layers.layer5_regression.collect import collect
+from layers.layer5_regression.collect import TOLD, collect
 from layers.layer5_regression.collected import contents_of_arm, is_collected, read_collected
 from layers.layer5_regression.collection_folder import (
     arm_folder,
@@ -34,10 +34,12 @@ WHAT_DATA = "give others with --data (longer, of another structure, or seed=N)"
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The arms that were asked, and their items beside those that were sent before."""
+    """The arms that were asked, and their items beside those that were sent before. `interrupted`: somebody
+    ended it before its last cell."""
 
     arms: tuple[Arm, ...]
     data: DataFacts
+    interrupted: bool = False
 
 
 def collect_new(
@@ -56,7 +58,7 @@ def collect_new(
         used = f"{facts.reused} of {counted(facts.items, 'item')} were sent by sweeps or A/Bs here (PK566)"
         raise UsageError(f"{used}: {WHAT_DATA}")
     write_plan(folder, plan)
-    return Collected(_collect(plan, folder, items, headers, told), facts)
+    return _collect(plan, folder, items, facts, headers, told)
 
 
 def collect_rest(investigation: Path, headers: Mapping[str, str], told: Callable[[], bool]) -> Collected:
@@ -68,7 +70,7 @@ def collect_rest(investigation: Path, headers: Mapping[str, str], told: Callable
     _require_same(plan, items, folder)
     say(f"going on with {folder}")
     facts = data_facts(contents_of(items), earlier_contents(investigation))
-    return Collected(_collect(plan, folder, items, headers, told), facts)
+    return _collect(plan, folder, items, facts, headers, told)
 
 
 def facts_of_data(names: Sequence[str], investigation: Path) -> DataFacts | None:
@@ -105,19 +107,25 @@ def _collect(
     plan: CollectionPlan,
     folder: Path,
     items: Sequence[Item],
+    facts: DataFacts,
     headers: Mapping[str, str],
     told: Callable[[], bool],
-) -> tuple[Arm, ...]:
+) -> Collected:
     """Ask, then read back whatever there is: a server that is gone costs what it was not asked."""
+    why = ""
     try:
         if why := collect(plan, folder, items, Lines(), headers, told):
             complain(f"{why}: perfkit regress --resume goes on")
     except PerfkitError as error:
         complain(str(error))
+    interrupted = why.endswith(TOLD)
     arms = [arm for arm in plan.arms if is_collected(str(arm_folder(folder, arm)))]
     if len(arms) < 2:
+        if interrupted:
+            raise KeyboardInterrupt
         raise InvalidMeasurement(f"{folder}: no two arms were asked: nothing can be compared")
-    return tuple(read_collected(NAMES[arm.name], arm_folder(folder, arm)) for arm in arms)
+    read = tuple(read_collected(NAMES[arm.name], arm_folder(folder, arm)) for arm in arms)
+    return Collected(read, facts, interrupted)
 
 
 class Lines:
