@@ -62,6 +62,9 @@ def output_of(
             process = _started(command, stdin, cwd, environment)
             with guarded_group(process.pid):
                 out, errors, whole = _read_all(process, timeout_s)
+        except NotStarted:
+            whole = True
+            raise
         except subprocess.TimeoutExpired:
             raise ProbeFailed(f"{name}: no answer in {timeout_s:g} s") from None
         except _TooMuch:

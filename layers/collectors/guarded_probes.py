@@ -13,9 +13,10 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
-SHELL = "/bin/sh"
+from layers.collectors.watching_shell import end_shell, start_shell
+
 SCRIPT = """
 live=' '
 while read -r sign name; do
@@ -32,7 +33,6 @@ for name in $live; do
 done
 """
 """`+ NAME` and `- NAME`, one a line: `VARIABLE=TAG` or `-GROUP`; the first comes before the second."""
-END_WAIT_S = 5.0
 
 
 class _Watcher:
@@ -47,7 +47,7 @@ class _Watcher:
         """A tag or group lives, or is about to."""
         with self._lock:
             if self._names == 0:
-                self._start()
+                self._shell = start_shell(SCRIPT)
             self._names += 1
             self._tell("+", name)
 
@@ -56,8 +56,9 @@ class _Watcher:
         with self._lock:
             self._tell("-", name)
             self._names -= 1
-            if self._names == 0:
-                self._stop()
+            if self._names == 0 and self._shell is not None:
+                end_shell(self._shell)
+                self._shell = None
 
     def _tell(self, sign: str, name: str) -> None:
         if self._shell is None or self._shell.stdin is None:
@@ -65,44 +66,19 @@ class _Watcher:
         with suppress(OSError):  # somebody killed it: nobody watches
             os.write(self._shell.stdin.fileno(), f"{sign} {name}\n".encode())
 
-    def _start(self) -> None:
-        with suppress(OSError):  # no shell here: nobody watches
-            self._shell = subprocess.Popen(
-                [SHELL, "-c", SCRIPT],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-
-    def _stop(self) -> None:
-        shell, self._shell = self._shell, None
-        if shell is None or shell.stdin is None:
-            return
-        shell.stdin.close()
-        try:
-            shell.wait(END_WAIT_S)
-        except subprocess.TimeoutExpired:  # stopped by somebody; it has nothing left to end
-            shell.kill()
-            shell.wait()
-
 
 _WATCHER = _Watcher()
 
 
-@contextmanager
-def guarded_tag(variable: str, tag: str) -> Iterator[None]:
+def guarded_tag(variable: str, tag: str) -> AbstractContextManager[None]:
     """While this lasts, every process with this in its environment ends with perfkit: also one that was just
     started, of which nobody could yet tell a group."""
-    with _guarded(f"{variable}={tag}"):
-        yield
+    return _guarded(f"{variable}={tag}")
 
 
-@contextmanager
-def guarded_group(group: int) -> Iterator[None]:
+def guarded_group(group: int) -> AbstractContextManager[None]:
     """While this lasts, the process group ends with perfkit: also what cleared its environment."""
-    with _guarded(f"-{group}"):
-        yield
+    return _guarded(f"-{group}")
 
 
 @contextmanager

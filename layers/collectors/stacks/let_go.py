@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from layers.collectors.guarded_probes import END_WAIT_S, SHELL
 from layers.collectors.processes import read_process
+from layers.collectors.watching_shell import end_shell, start_shell
 
 WRITE_S = 30.0
 """For py-spy to write its file after SIGINT: a capture of some hundred threads takes seconds."""
@@ -42,7 +42,7 @@ case "${{stat##*) }}" in {STOPPED}*) kill -CONT "$2";; esac
 @contextmanager
 def ended_with_us(profiler: int, target: int) -> Iterator[None]:
     """While this lasts, the profiler (leader of its group) ends with perfkit, and its target goes on."""
-    shell = _watcher(profiler, target)
+    shell = start_shell(SCRIPT, str(profiler), str(target))
     try:
         yield
     finally:
@@ -50,31 +50,12 @@ def ended_with_us(profiler: int, target: int) -> Iterator[None]:
             _dismiss(shell)
 
 
-def _watcher(profiler: int, target: int) -> subprocess.Popen[bytes] | None:
-    try:
-        return subprocess.Popen(
-            [SHELL, "-c", SCRIPT, SHELL, str(profiler), str(target)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:  # no shell here: nobody watches
-        return None
-
-
 def _dismiss(shell: subprocess.Popen[bytes]) -> None:
     assert shell.stdin is not None
     with suppress(BrokenPipeError):  # somebody killed it
         shell.stdin.write(DONE)
         shell.stdin.flush()
-    with suppress(BrokenPipeError):
-        shell.stdin.close()
-    try:
-        shell.wait(END_WAIT_S)
-    except subprocess.TimeoutExpired:  # stopped by somebody; it has nothing left to do
-        shell.kill()
-        shell.wait()
+    end_shell(shell)
 
 
 def end(profiler: subprocess.Popen[bytes], target: int, write_s: float = WRITE_S) -> None:
