@@ -13,6 +13,7 @@ import pytest
 
 from layers.collectors.load.plan import Load
 from layers.layer3_sweep.calibration import FILE, IDLE, Cost, Floor, machine_id
+from layers.layer3_sweep.collect import TOLD
 from layers.layer3_sweep.subject import Subject
 from layers.layer4_ab import run_experiment as runner
 from layers.layer4_ab.collect_experiment import read_arms
@@ -26,7 +27,7 @@ from layers.layer4_ab.experiment_folder import (
     write_experiment,
 )
 from layers.layer4_ab.model import Arm
-from layers.layer4_ab.run_experiment import TOLD, run_experiment
+from layers.layer4_ab.run_experiment import run_experiment
 from layers.preflight.facts import Section
 from layers.preflight.snapshot import Snapshot
 from parsers.errors import StoreError, UsageError

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from layers.evidence.finding import Finding
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
-from layers.evidence.verdict import Verdict
+from layers.evidence.verdict import Exit, Verdict
 
 SCHEMA_VERSION = 1
 
@@ -23,6 +23,12 @@ class Result:
     measurements: list[Measurement] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     sections: dict[str, Any] = field(default_factory=dict)
+
+    def interrupted(self, next_step: str = "") -> Result:
+        """Of what was recorded until somebody ended it: judged as it is, and the exit code says that it is
+        not all. `next_step` takes the place of the verdict's, where it is given."""
+        step = next_step or self.verdict.next_step
+        return replace(self, verdict=replace(self.verdict, exit_code=Exit.INTERRUPTED, next_step=step))
 
 
 def all_measurements(result: Result) -> list[Measurement]:

@@ -9,7 +9,6 @@ from layers.evidence.doubts import with_doubts
 from layers.evidence.guard import Checked
 from layers.evidence.measurement import Measurement
 from layers.evidence.result import Result
-from layers.evidence.verdict import Exit
 
 
 def with_live_checks(
@@ -25,6 +24,4 @@ def with_live_checks(
     exit code says.
     """
     checked = with_doubts(replace(result, measurements=[*result.measurements, *measurements]), guards)
-    if not cut_short:
-        return checked
-    return replace(checked, verdict=replace(checked.verdict, exit_code=Exit.INTERRUPTED))
+    return checked.interrupted() if cut_short else checked

@@ -46,9 +46,7 @@ def judge_live(
             result = replace(result, verdict=replace(result.verdict, next_step=step))
     else:
         result = _nothing(live, guards, unread)
-    if live.cut_short:
-        return replace(result, verdict=replace(result.verdict, exit_code=Exit.INTERRUPTED))
-    return result
+    return result.interrupted() if live.cut_short else result
 
 
 def _nothing(live: LiveFacts, guards: Sequence[Checked], unread: Sequence[str]) -> Result:

@@ -67,7 +67,7 @@ LEAST_LEFT_S = 0.05
 """A pass that was cut with less of its time left stands as it is."""
 
 TOLD = "it was told to end"
-"""Why a sweep ended that was interrupted."""
+"""Why a sweep, experiment or collection ended that was interrupted."""
 
 Parts = Sequence[Sequence[RequestRecord]]
 """The records of each part of a pass."""

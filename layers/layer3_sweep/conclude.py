@@ -15,7 +15,7 @@ from layers.collectors.load.folder import is_records
 from layers.evidence.guard import apply_guards
 from layers.evidence.measurement import Artifact
 from layers.evidence.result import Result
-from layers.evidence.verdict import Exit, Verdict
+from layers.evidence.verdict import Verdict
 from layers.layer3_sweep.analyse import EACH_CELL, EACH_CURVE, analyse
 from layers.layer3_sweep.assemble import Assembled, arms_of, assemble
 from layers.layer3_sweep.calibration import Floor
@@ -65,7 +65,7 @@ def conclude(ran: Ran, slos: Sequence[Slo] = ()) -> tuple[Result, tuple[Artifact
     if not any(p.stands for curve in analysis.curves for p in curve.points):
         result = replace(result, verdict=_why_nothing(result.verdict, ran.plan, found))
     if ran.why == TOLD:
-        result = replace(result, verdict=_interrupted(result.verdict))
+        result = result.interrupted("perfkit sweep --resume goes on with it")
     return replace(result, sections=result.sections | {"sweep": _section(ran, found)}), found.artifacts
 
 
@@ -80,11 +80,6 @@ def _why_nothing(verdict: Verdict, plan: SweepPlan, found: Assembled) -> Verdict
         return replace(verdict, because=gone, next_step="sweep again once the server answers")
     records = (r for of_pass in found.records.values() for one in of_pass for r in one.records)
     return with_refusal(verdict, records, plan.endpoint.name, endpoint_for(plan.endpoint).path)
-
-
-def _interrupted(verdict: Verdict) -> Verdict:
-    """What was recorded is judged; the exit code says that it is not all."""
-    return replace(verdict, exit_code=Exit.INTERRUPTED, next_step="perfkit sweep --resume goes on with it")
 
 
 def _section(ran: Ran, found: Assembled) -> dict[str, Any]:

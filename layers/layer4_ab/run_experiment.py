@@ -21,7 +21,7 @@ from typing import Protocol
 from layers.collectors.gpu.inventory import read_inventory
 from layers.collectors.load.item import DataSet
 from layers.collectors.server_adapters.adapter import ServerInfo
-from layers.layer3_sweep.collect import Servers, Watcher, run_sweep
+from layers.layer3_sweep.collect import TOLD, Servers, Watcher, run_sweep
 from layers.layer3_sweep.protocol import SERVER, SweepPlan
 from layers.layer3_sweep.sweep_folder import write_plan
 from layers.layer4_ab.experiment import Experiment, RunKey, plan_of_run
@@ -29,8 +29,6 @@ from layers.layer4_ab.experiment_folder import AFTER, BEFORE, begin_run, keep_sn
 from layers.layer4_ab.hot_server import HotServers
 from layers.preflight.snapshot import Snapshot, Subject, take_snapshot
 from layers.preflight.software import read_software
-
-TOLD = "it was told to end"
 
 
 class Follower(Protocol):

@@ -29,6 +29,7 @@ from layers.collectors.load.wire_log import read_wire
 from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
 from layers.collectors.server_adapters.generic import GenericAdapter, total
 from layers.collectors.server_adapters.registry import adapter_for
+from layers.layer3_sweep.collect import TOLD
 from layers.layer3_sweep.subject import serving
 from layers.layer3_sweep.sweep_folder import keep_items, server_log
 from layers.layer3_sweep.target import target_for
@@ -52,7 +53,6 @@ from parsers.loss import Loss
 from parsers.output_model import Kind, Output, Payload, text_payload
 from parsers.recorded_outputs import ids_payload, pcm_payload
 
-TOLD = "it was told to end"
 DRAIN_S = 600.0
 """Every answer is waited for: what is cut off is no output."""
 

@@ -28,9 +28,7 @@ def with_live(result: Result, live: Live, analysis: StageAnalysis) -> Result:
     told = replace(result, sections=result.sections | {"recorded": section(live)})
     void = [one for one in checked if one.fired and one.effect is Effect.VOID]
     judged = _void(told, checked, void) if void else with_doubts(told, checked)
-    if not live.cut_short:
-        return judged
-    return replace(judged, verdict=replace(judged.verdict, exit_code=Exit.INTERRUPTED))
+    return judged.interrupted() if live.cut_short else judged
 
 
 def service_of(live: Live) -> Service:

@@ -9,7 +9,6 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from layers.evidence.verdict import Exit
 from layers.evidence.wording import counted
 from parsers.errors import UnreadableInput, UsageError
 from perfkit.cli import ab_options as ask
@@ -206,10 +205,7 @@ def _judged(
     told = {**result.sections, **found.sections, "story": section_of(story)}
     result = replace(result, sections=told)
     if found.ended is not None and found.ended.interrupted:
-        cut = replace(
-            result.verdict, exit_code=Exit.INTERRUPTED, next_step="perfkit ab --resume goes on with it"
-        )
-        result = replace(result, verdict=cut)
+        result = result.interrupted("perfkit ab --resume goes on with it")
     try:
         if not no_record:
             stacks = beside.leaf.artifacts if beside.leaf else ()

@@ -13,7 +13,7 @@ from typing import Any
 from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.plan import Load
 from layers.evidence.store import ARTIFACTS, Investigation
-from layers.layer3_sweep.collect import Watcher
+from layers.layer3_sweep.collect import TOLD, Watcher
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.protocol import PassKey, SweepPlan
 from layers.layer3_sweep.subject import Subject
@@ -28,7 +28,7 @@ from layers.layer4_ab.experiment_folder import (
     write_experiment,
     write_judging,
 )
-from layers.layer4_ab.run_experiment import TOLD, run_experiment
+from layers.layer4_ab.run_experiment import run_experiment
 from parsers.errors import PerfkitError, UsageError
 from perfkit.cli import sweep_options
 from perfkit.cli.messages import complain, say

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layers.evidence.verdict import Exit
 from parsers.errors import UsageError
 from perfkit.cli import options, output
 from perfkit.cli import regress_options as ask
@@ -118,9 +117,7 @@ def regress(
     analysis = analyse(arms[0], arms[1], arms[2] if len(arms) > 2 else None, chosen)
     result = judge(analysis)
     if interrupted:
-        goes_on = "perfkit regress --resume goes on with it"
-        cut = replace(result.verdict, exit_code=Exit.INTERRUPTED, next_step=goes_on)
-        result = replace(result, verdict=cut)
+        result = result.interrupted("perfkit regress --resume goes on with it")
     try:
         if not no_record:
             record_result(investigation, result, started, _artifacts(analysis))

@@ -11,10 +11,11 @@ from layers.collectors.load.endpoints.registry import endpoint_for
 from layers.collectors.load.item import Item
 from layers.evidence.store import ARTIFACTS, Investigation
 from layers.evidence.wording import counted
+from layers.layer3_sweep.collect import TOLD
 from layers.layer3_sweep.data_sets.registry import data_set
 from layers.layer3_sweep.sweep_folder import ITEMS, keep_items
 from layers.layer3_sweep.target import require_listening
-from layers.layer5_regression.collect import TOLD, collect
+from layers.layer5_regression.collect import collect
 from layers.layer5_regression.collected import contents_of_arm, is_collected, read_collected
 from layers.layer5_regression.collection_folder import (
     arm_folder,
