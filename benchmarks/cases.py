@@ -72,10 +72,17 @@ def run(case: Case, step: Step, folder: Path) -> Ran:
         arguments = [one.replace(SERVER, url) for one in step.arguments]
         done = perfkit([*arguments, "--investigation", str(folder)])
     shown = " ".join(("perfkit", *(quoted(one.replace(SERVER, SHOWN_ADDRESS)) for one in step.arguments)))
-    output = done.stdout.replace(f"{folder}{os.sep}", "").replace(url or SHOWN_ADDRESS, SHOWN_ADDRESS)
+    output = without_places(done.stdout, folder).replace(url or SHOWN_ADDRESS, SHOWN_ADDRESS)
     served_by = f"$ perfkit engine serve {shlex.join(step.serve)} &\n" if step.serve else ""
     command = served_by + wrapped(f"$ {shown}")
     return Ran(command, output.rstrip(), done.returncode, machine, figures(case, step, folder))
+
+
+def without_places(text: str, folder: Path) -> str:
+    """A page says nothing of where this machine keeps recordings, perfkit and its Python."""
+    for place_of in (folder, ROOT, Path(sys.prefix, "bin")):
+        text = text.replace(f"{place_of}{os.sep}", "")
+    return text
 
 
 @contextmanager
