@@ -23,11 +23,11 @@ import msgspec
 
 from layers.collectors.load.item import Item, write_items
 from layers.evidence.artifacts import describe_artifact
+from layers.evidence.documents import read_document, write_document
 from layers.evidence.secrets import MASK, masked_arguments, masked_text
 from layers.layer3_sweep.protocol import SweepPlan
 from layers.layer3_sweep.subject import Subject
-from parsers.errors import StoreError, UnreadableInput, UsageError
-from parsers.not_json import NOT_JSON
+from parsers.errors import StoreError, UsageError
 
 PLAN, JOURNAL, ITEMS = "sweep.json", "journal.log", "items"
 PREFIX = "sweep-"
@@ -59,33 +59,18 @@ def latest_folder(artifacts: Path, plan: str = f"{PREFIX}*/{PLAN}", what: str = 
 
 def write_plan(folder: Path, plan: SweepPlan) -> None:
     """In one step: a plan is there whole, or not at all. What looks like a secret is masked."""
-    unfinished = folder / f"{PLAN}.part"
-    try:
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(as_json(plan))))
-        os.rename(unfinished, folder / PLAN)
-    except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}: check the folder and its permissions") from error
+    write_document(folder / PLAN, as_json(plan))
 
 
 def read_plan(folder: Path, command: str | None = None) -> SweepPlan:
     """UnreadableInput where there is none, or it is damaged. `command` starts the server in place of the one
     that was kept; UsageError where that is needed, since it held a secret."""
-    plan = _read_plan(folder)
+    plan = read_document(folder / PLAN, SweepPlan, "no plan of a sweep")
     if command is not None:
         return replace(plan, subject=replace(plan.subject, command=command))
     if MASK in f"{plan.subject}":
         raise UsageError("--resume: the command of --launch was kept without its secret: give --launch again")
     return plan
-
-
-def _read_plan(folder: Path) -> SweepPlan:
-    path = folder / PLAN
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=SweepPlan)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except NOT_JSON as error:
-        raise UnreadableInput(f"{path}: this is no plan of a sweep: {error}") from error
 
 
 def keep_items(folder: Path, items: Sequence[Item]) -> Path:

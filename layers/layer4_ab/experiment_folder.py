@@ -11,7 +11,6 @@ ab-<date>-<time>/
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from layers.evidence.documents import read_document, write_document
 from layers.evidence.secrets import MASK
 from layers.layer3_sweep import sweep_folder
 from layers.layer3_sweep.journal import read_journal
@@ -27,9 +27,8 @@ from layers.layer3_sweep.subject import Subject
 from layers.layer3_sweep.sweep_folder import JOURNAL, as_json
 from layers.layer4_ab.experiment import ArmPlan, Experiment, RunKey, plan_of_run, runs_of
 from layers.preflight.snapshot import Snapshot
-from parsers.errors import StoreError, UnreadableInput, UsageError
+from parsers.errors import UsageError
 from parsers.loss import Loss
-from parsers.not_json import NOT_JSON
 
 PLAN, RUNS, CUT, SOUND, PREFIX = "ab.json", "runs", "cut", "sound", "ab-"
 JUDGING = "judging.json"
@@ -50,46 +49,23 @@ def write_experiment(folder: Path, experiment: Experiment) -> None:
     """In one step; what looks like a secret in a command is masked."""
     document = msgspec.to_builtins(replace(experiment, a=_hidden(experiment, 0), b=_hidden(experiment, 1)))
     document["each"] = as_json(experiment.each)
-    _write(folder / PLAN, document)
+    write_document(folder / PLAN, document)
 
 
 def write_judging(folder: Path, options: Mapping[str, Any]) -> None:
     """The options by which the result is to be judged: they were declared before the first run."""
-    _write(folder / JUDGING, options)
+    write_document(folder / JUDGING, options)
 
 
 def read_judging(folder: Path) -> Mapping[str, Any]:
     """Nothing where none were kept; UnreadableInput where they are damaged."""
     path = folder / JUDGING
-    if not path.exists():
-        return {}
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except NOT_JSON as error:
-        raise UnreadableInput(f"{path}: this is not what perfkit wrote there: {error}") from error
-
-
-def _write(path: Path, document: Any) -> None:
-    """In one step: it is there whole, or not at all."""
-    unfinished = path.with_suffix(".part")
-    try:
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
-        os.rename(unfinished, path)
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}: check the folder and its permissions") from error
+    return read_document(path, dict[str, Any]) if path.exists() else {}
 
 
 def read_experiment(folder: Path) -> Experiment:
     """UnreadableInput where there is none, or it is damaged."""
-    path = folder / PLAN
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Experiment)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except NOT_JSON as error:
-        raise UnreadableInput(f"{path}: this is no plan of an A/B: {error}") from error
+    return read_document(folder / PLAN, Experiment, "no plan of an A/B")
 
 
 def resumable(folder: Path) -> Experiment:
@@ -140,7 +116,7 @@ def put_aside(folder: Path, place: Path) -> Path:
 
 def keep_snapshot(path: Path, snapshot: Snapshot) -> None:
     """As `perfkit preflight --diff` reads it; in one step, since a run stands once it is there."""
-    _write(path, {"snapshot": msgspec.to_builtins(snapshot)})
+    write_document(path, {"snapshot": msgspec.to_builtins(snapshot)})
 
 
 def _hidden(experiment: Experiment, which: int) -> ArmPlan:

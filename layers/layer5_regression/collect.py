@@ -29,6 +29,7 @@ from layers.collectors.load.wire_log import read_wire
 from layers.collectors.server_adapters.adapter import ServerCallFailed, ServerInfo
 from layers.collectors.server_adapters.generic import GenericAdapter, total
 from layers.collectors.server_adapters.registry import adapter_for
+from layers.evidence.documents import write_document
 from layers.layer3_sweep.collect import TOLD
 from layers.layer3_sweep.subject import serving
 from layers.layer3_sweep.sweep_folder import keep_items, server_log
@@ -41,7 +42,6 @@ from layers.layer5_regression.collection_folder import (
     arm_folder,
     cell_path,
     write_cell,
-    write_document,
 )
 from layers.layer5_regression.collection_plan import NAMES, ArmPlan, B, CollectionPlan, items_in
 from layers.layer5_regression.grid import COLD

@@ -17,15 +17,9 @@ from typing import Any
 import msgspec
 
 from layers.evidence.artifacts import describe_artifact
+from layers.evidence.documents import read_document
 from layers.evidence.record_log import read_records
-from layers.layer5_regression.collection_folder import (
-    ARM,
-    CELLS,
-    PAYLOADS,
-    ArmDocument,
-    CellDocument,
-    read_document,
-)
+from layers.layer5_regression.collection_folder import ARM, CELLS, PAYLOADS, ArmDocument, CellDocument
 from layers.layer5_regression.grid import COLD
 from layers.layer5_regression.model import Arm, Recorded
 from layers.layer5_regression.proofs import proofs_of

@@ -21,11 +21,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from layers.evidence.documents import read_document, write_document
 from layers.evidence.record_log import RecordLog
 from layers.evidence.secrets import MASK, masked_arguments, masked_text
 from layers.layer3_sweep import sweep_folder
@@ -33,12 +34,10 @@ from layers.layer3_sweep.subject import Subject
 from layers.layer5_regression.collection_plan import ArmPlan, CollectionPlan
 from layers.layer5_regression.model import Cell
 from layers.layer5_regression.separation import OWN
-from parsers.errors import StoreError, UnreadableInput, UsageError
-from parsers.not_json import NOT_JSON
+from parsers.errors import StoreError, UsageError
 from parsers.output_model import Kind, Output, Payload
 
 PLAN, ARM, CELLS, PAYLOADS, LOAD = "regress.json", "arm.json", "cells", "payloads", "load"
-Document = TypeVar("Document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +104,6 @@ def arm_folder(folder: Path, arm: ArmPlan) -> Path:
 def cell_path(arm: Path, number: int) -> Path:
     """That of the cell with this place in the plan."""
     return arm / CELLS / f"{number:03}.log"
-
-
-def write_document(path: Path, document: Any) -> None:
-    """In one step: it is there whole, or not at all."""
-    unfinished = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
-        os.rename(unfinished, path)
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}: check the folder and its permissions") from error
-
-
-def read_document(path: Path, kind: type[Document]) -> Document:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except NOT_JSON as error:
-        raise UnreadableInput(f"{path}: this is not what perfkit wrote there: {error}") from error
 
 
 def write_cell(arm: Path, number: int, head: CellDocument, outputs: Sequence[Output]) -> None:

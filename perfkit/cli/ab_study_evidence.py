@@ -15,6 +15,7 @@ from pathlib import Path
 from layers.collectors.load.plan import EndpointChoice
 from layers.collectors.server_adapters.generic import GenericAdapter
 from layers.collectors.stacks.session import Follow
+from layers.evidence.documents import write_document
 from layers.evidence.wording import first_few
 from layers.layer2_stacks.choice import Choice
 from layers.layer2_stacks.model import Capture
@@ -28,7 +29,6 @@ from layers.layer4_ab.study.folder import begin_job, evidence_path
 from layers.layer4_ab.study.jobs import Job
 from layers.layer4_ab.study.steps import Configuration
 from layers.layer4_ab.study.studies import Study, StudyLoad
-from layers.layer5_regression.collection_folder import write_document
 from layers.stages.analyse import analyse
 from layers.stages.collect import collect_stages
 from layers.stages.collect_live import events_of, record_events

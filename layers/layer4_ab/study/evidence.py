@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from layers.evidence.documents import read_document
 from layers.evidence.wording import counted, pct
 from layers.layer4_ab.study.folder import evidence_path, job_folder
 from layers.layer4_ab.study.jobs import Kind, jobs_of
 from layers.layer4_ab.study.steps import Configuration
 from layers.layer4_ab.study.studies import Study
 from layers.layer4_ab.study.switches import HOST_POINTS
-from layers.layer5_regression.collection_folder import read_document
 
 IDLE = "idle"
 """Captures of all ticks, waits included: where a thread's time goes."""

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from layers.evidence.documents import read_document, write_document
 from layers.layer3_sweep import sweep_folder
 from layers.layer3_sweep.journal import read_journal
 from layers.layer3_sweep.protocol import passes_of
@@ -22,7 +23,7 @@ from layers.layer3_sweep.sweep_folder import JOURNAL
 from layers.layer4_ab.experiment_folder import AFTER, put_aside
 from layers.layer4_ab.study.jobs import AGAIN, Job, Kind, jobs_of
 from layers.layer4_ab.study.studies import Study, study_named
-from layers.layer5_regression.collection_folder import cell_path, read_document, write_document
+from layers.layer5_regression.collection_folder import cell_path
 from layers.layer5_regression.grid import grid
 from layers.layer5_regression.separation import OWN
 from parsers.loss import Loss

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layers.collectors.load.item import DataSet
+from layers.evidence.documents import read_document, write_document
 from layers.layer3_sweep.collect import Servers, Watcher, run_sweep
 from layers.layer3_sweep.protocol import SERVER
 from layers.layer3_sweep.sweep_folder import write_plan
@@ -25,7 +26,6 @@ from layers.layer4_ab.study.folder import SOUND, begin_job, job_folder, stands
 from layers.layer4_ab.study.jobs import Job, Kind, jobs_of
 from layers.layer4_ab.study.steps import Configuration, Step
 from layers.layer4_ab.study.studies import Study
-from layers.layer5_regression.collection_folder import read_document, write_document
 from layers.preflight.snapshot import Snapshot, from_file
 
 STARTED = "started.json"
