@@ -16,8 +16,12 @@ from sample_engine.device import Buffer
 from sample_engine.dtypes import DTYPES
 from sample_engine.emulated.host.buffers import EmulatedBuffer
 from sample_engine.emulated.host.device import EmulatedDevice
+from sample_engine.emulated.host.graph import EmulatedGraph
+from sample_engine.emulated.host.stream import EmulatedStream
 
 pytest.importorskip("torch")
+
+from tests.engine_kernels import append
 
 BUDGET_BYTES = 1 << 20
 
@@ -63,3 +67,11 @@ def download(device: EmulatedDevice, buffer: Buffer, stream: int = 0) -> Array:
 def number(device: EmulatedDevice, stream: int = 0) -> EmulatedBuffer:
     """One int64, zero: kernels append digits to it."""
     return upload(device, np.zeros(1, np.int64), stream)
+
+
+def graph_of_appends(stream: EmulatedStream, result: Buffer, nodes: int) -> EmulatedGraph:
+    """So many launches of one small kernel."""
+    with stream.capture() as graph:
+        for _ in range(nodes):
+            stream.launch(append, (result,), (0,))
+    return graph

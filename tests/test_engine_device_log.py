@@ -12,7 +12,7 @@ from sample_engine.dtypes import INT64
 from sample_engine.emulated.host.device import EmulatedDevice
 from sample_engine.emulated.shared.block import MAGIC, Word
 from sample_engine.profile import Activity, ActivityKind, Profile
-from tests.engine_builders import download, number, paused, small_device
+from tests.engine_builders import download, graph_of_appends, number, paused, small_device
 from tests.engine_kernels import append
 
 REPLAYS, NODES, LAUNCHES = 3, 5, 10
@@ -163,9 +163,7 @@ def test_a_trace_begins_where_nothing_is_lost_any_more() -> None:
     """The log keeps a half of one replay; its call, and those before, have nothing to show."""
     with small_device(log_slots=8) as device:
         stream, result = device.streams[0], number(device)
-        with stream.capture() as graph:
-            for _ in range(NODES):
-                stream.launch(append, (result,), (0,))
+        graph = graph_of_appends(stream, result, NODES)
         device.synchronize()
         device.start_profile()
         for _ in range(5):
@@ -183,9 +181,7 @@ def test_a_trace_begins_where_nothing_is_lost_any_more() -> None:
 
 def test_counters_are_exact_and_busy_time_is_the_sum_of_the_activities(device: EmulatedDevice) -> None:
     result = number(device)
-    with device.streams[0].capture() as graph:
-        for _ in range(NODES):
-            device.streams[0].launch(append, (result,), (0,))
+    graph = graph_of_appends(device.streams[0], result, NODES)
     device.synchronize()
     before = words(device)
     device.start_profile()

@@ -18,7 +18,7 @@ from sample_engine.profile import Activity, ActivityKind, Annotation, HostCall, 
 from sample_engine.trace import write_trace
 from sample_engine.trace_graphs import GraphTrace
 from tests.conftest import REPOSITORY
-from tests.engine_builders import download, number, small_device
+from tests.engine_builders import download, graph_of_appends, number, small_device
 from tests.engine_kernels import append
 
 STEPS, LAUNCHES, NODES = 4, 20, 30
@@ -29,9 +29,7 @@ Events = list[dict[str, Any]]
 def profiled(device: EmulatedDevice) -> Profile:
     """Steps of single launches and a replay, each with a copy out at its end."""
     stream, result = device.streams[0], number(device)
-    with stream.capture() as graph:
-        for _ in range(NODES):
-            stream.launch(append, (result,), (0,))
+    graph = graph_of_appends(stream, result, NODES)
     device.synchronize()
     device.start_profile()
     for step in range(STEPS):
